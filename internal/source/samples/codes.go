@@ -1,10 +1,7 @@
 package samples
 
 import (
-	"cmp"
 	"encoding/binary"
-	"math"
-	"slices"
 
 	"github.com/cyclestack/cyclestack/profile"
 )
@@ -18,20 +15,21 @@ type windows struct {
 	kernel window
 }
 
-// codes are the frames of places in the code, and numbers of both. The places of a recording
-// are looked up together, by file and address, before they are needed.
+// codes are the frames of places in the code, and numbers of both. Places are looked up
+// together, by file and address.
 type codes struct {
 	windows
 	expand func(profile.Place) []int32 // finds the frames of a place
 	leaves places                      // in the code, where samples may be
-	seen   []seenAddress               // while places are gathered
+	seen   []seenAddress
 
-	known  []codeEntry // open addressing
-	number int         // of entries
-	lists  map[string]uint32
-	list   []codeList
-	most   int     // lists
-	frames []int32 // of the lists
+	places  pages[codePlace]
+	index   numberIndex // of the places; the numbers are theirs and 1
+	numbers []uint32    // of the frames of places that were looked up
+	lists   map[string]uint32
+	list    []codeList
+	most    int     // lists
+	frames  []int32 // of the lists
 }
 
 // A window is a mapping: addresses of a space that are next to each other in a file.
@@ -46,12 +44,6 @@ type window struct {
 type codePlace struct {
 	offset uint64
 	file   uint32
-}
-
-// A codeEntry is a place with the number of its frames.
-type codeEntry struct {
-	codePlace
-	list uint32 // and 1; 0 for none
 }
 
 // A codeList is frames that some place has, and what samples at the first place that had
@@ -77,14 +69,13 @@ const (
 
 // Numbers of files.
 const (
-	noFile        uint32 = iota // also of addresses outside all mappings
-	truncatedFile               // of truncatedLink
+	noFile uint32 = iota // also of addresses outside all mappings
 	firstFile
 )
 
 // newCodes returns codes; others is the frame of those that there was no room for.
 func newCodes(spaces *profile.Spaces, others int32, leaves places, expand func(profile.Place) []int32) *codes {
-	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, known: make([]codeEntry, 1<<12),
+	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, seen: make([]seenAddress, seenAddresses),
 		lists: map[string]uint32{}, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
@@ -164,90 +155,56 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 	return codePlace{at.Offset, w.file}
 }
 
-// of returns the number of a place's frames.
-func (c *codes) of(is codePlace) uint32 {
-	e := c.entry(is)
-	if e.list > 0 {
-		return e.list - 1
+// number returns the number of the place of a link.
+func (c *codes) number(in *codeSpace, l link) uint32 {
+	if l.addr == truncatedLink {
+		return truncatedCall
 	}
-	n := c.add(c.files.place(is))
-	if c.number >= maxCodePlaces {
-		clear(c.known)
-		c.number = 0
-		e = c.entry(is)
-	}
-	c.put(e, codeEntry{is, n + 1})
-	return n
-}
-
-// entry returns the entry of a place, or a free one for it.
-func (c *codes) entry(is codePlace) *codeEntry {
-	mask := len(c.known) - 1
-	i := int(is.hash(0)) & mask
-	for c.known[i].list > 0 && c.known[i].codePlace != is {
-		i = (i + 1) & mask
-	}
-	return &c.known[i]
-}
-
-// put puts a new place into its free entry.
-func (c *codes) put(e *codeEntry, is codeEntry) {
-	*e = is
-	if c.number++; c.number*4 > len(c.known)*3 {
-		old := c.known
-		c.known = make([]codeEntry, 2*len(old))
-		for _, e := range old {
-			if e.list > 0 {
-				*c.entry(e.codePlace) = e
-			}
-		}
-	}
-}
-
-// gatheredList stands for the frames of a place that was gathered.
-const gatheredList = math.MaxUint32
-
-// gather notes the place of an address, to be looked up.
-func (c *codes) gather(in *codeSpace, addr uint64, mode profile.Mode) {
-	space := in.user
-	if mode == profile.Kernel {
+	addr, space := l.place(), in.user
+	if l.mode == profile.Kernel {
 		space = in.kernel
 	}
-	if space != 0 && (mode == profile.User || mode == profile.Kernel) {
-		s := &c.seen[mix(addr+uint64(space)<<48, seeds[0])%seenAddresses]
-		if s.addr == addr && s.space == space {
-			return
-		}
-		*s = seenAddress{addr, space}
+	if space == 0 || l.mode != profile.User && l.mode != profile.Kernel {
+		return c.placeNumber(c.place(in, addr, l.mode))
 	}
-	is := c.place(in, addr, mode)
-	if e := c.entry(is); e.list == 0 && c.number < maxCodePlaces {
-		c.put(e, codeEntry{is, gatheredList})
+	s := &c.seen[mix(addr+uint64(space)<<48, seeds[0])%seenAddresses]
+	if s.addr != addr || s.space != space {
+		*s = seenAddress{addr, space, c.placeNumber(c.place(in, addr, l.mode))}
 	}
+	return s.number
 }
 
-// A seenAddress is an address of a space, by the number of Spaces.
+// placeNumber returns the number of a place.
+func (c *codes) placeNumber(is codePlace) uint32 {
+	n, _ := numberIn(&c.places, &c.index, is, func(is codePlace) uint32 { return uint32(is.hash(0)) })
+	return uint32(n)
+}
+
+// A seenAddress is an address of a space, by the number of Spaces, with the number of its place.
 type seenAddress struct {
-	addr  uint64
-	space uint32
+	addr   uint64
+	space  uint32
+	number uint32
 }
 
-// seenAddresses is how many addresses are remembered while places are gathered.
+// seenAddresses is how many addresses are remembered.
 const seenAddresses = 1 << 15
 
-// lookUp looks up the places that were gathered, by file and address.
+// lookUp looks up the places that were met since the last time, by file and address.
 func (c *codes) lookUp() {
-	var list []codePlace
-	for _, e := range c.known {
-		if e.list == gatheredList {
-			list = append(list, e.codePlace)
-		}
+	from := len(c.numbers)
+	c.numbers = append(c.numbers, make([]uint32, c.places.n-from)...)
+	for _, n := range inOrder(&c.places, from) {
+		c.numbers[n] = c.add(c.files.place(*c.places.at(int(n))))
 	}
-	slices.SortFunc(list, func(a, b codePlace) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset)) })
-	for _, is := range list {
-		c.entry(is).list = c.add(c.files.place(is)) + 1
+}
+
+// forget drops the places if they are many. They were looked up.
+func (c *codes) forget() {
+	if c.places.n >= maxCodePlaces {
+		c.places, c.index, c.numbers = pages[codePlace]{}, numberIndex{}, nil
+		clear(c.seen)
 	}
-	c.seen = nil
 }
 
 // add returns the number of the frames of a place.
@@ -275,35 +232,3 @@ func (c *codes) at(n uint32) []int32 {
 	l := &c.list[n]
 	return c.frames[l.begin:l.end]
 }
-
-// A chainCache knows the nodes of calls, and the rows of whole stacks, by the hash of their
-// places. The hash has 64 bits, and stands for the places.
-type chainCache struct {
-	nodes []chainEntry
-	rows  []chainRow
-}
-
-type chainEntry struct {
-	key  uint64
-	node int32
-}
-
-// A chainRow has the row of a chain, and 1; 0 for none.
-type chainRow struct {
-	key uint64
-	row int32
-}
-
-// Sizes of the cache, powers of two.
-const (
-	chainNodes = 1 << 18
-	chainRows  = 1 << 17
-)
-
-func newChainCache() chainCache {
-	return chainCache{make([]chainEntry, chainNodes), make([]chainRow, chainRows)}
-}
-
-// node and row return the entries for a key, which may be another's.
-func (c *chainCache) node(key uint64) *chainEntry { return &c.nodes[key%chainNodes] }
-func (c *chainCache) row(key uint64) *chainRow    { return &c.rows[key%chainRows] }

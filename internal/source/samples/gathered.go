@@ -80,15 +80,15 @@ func numberIn[T comparable](list *pages[T], index *numberIndex, is T, hash func(
 	return n, true
 }
 
-// ordered returns the numbers of the places from one on, by file and address.
-func (g *gathered) ordered(from int) []int32 {
+// inOrder returns the numbers of places from one on, by file and address.
+func inOrder(places *pages[codePlace], from int) []int32 {
 	type numbered struct {
 		codePlace
 		number int32
 	}
-	list := make([]numbered, g.list.n-from)
+	list := make([]numbered, places.n-from)
 	for i := range list {
-		list[i] = numbered{*g.list.at(from + i), int32(from + i)}
+		list[i] = numbered{*places.at(from + i), int32(from + i)}
 	}
 	slices.SortFunc(list, func(a, b numbered) int {
 		if a.file != b.file {
@@ -152,7 +152,7 @@ func (p *places) lookUpCodes() {
 		}
 		return
 	}
-	for _, n := range g.ordered(from) {
+	for _, n := range inOrder(&g.list, from) {
 		g.codes[n] = p.look(p.files.place(*g.list.at(int(n))))
 	}
 	moved := make([]int32, len(p.codes)-int(known)) // and 1

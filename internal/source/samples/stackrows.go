@@ -39,13 +39,19 @@ func (r *stackRows) memory() int        { return r.list.n*rowBytes + r.sums.n*su
 func (r *stackRows) of(t *stackTree, row stackRow, columns int) int32 {
 	n := t.nodes.at(int(row.node))
 	if n.row == 0 {
-		r.wide = columns
 		n.row = int32(r.list.add(row)) + 1
-		for range columns {
-			r.sums.add(stackSum{})
-		}
+		r.room(columns)
 	}
 	return n.row - 1
+}
+
+// room makes room for the sums of another row, and returns its number.
+func (r *stackRows) room(columns int) int {
+	r.wide = columns
+	for range columns {
+		r.sums.add(stackSum{})
+	}
+	return r.sums.n/columns - 1
 }
 
 // add adds an amount.
@@ -91,13 +97,13 @@ func (r *stackRows) samples(row, col int) int64 {
 	return int64(s.samples)
 }
 
-// merge adds a sum to another.
-func (r *stackRows) merge(to, from *stackSum) {
+// merge adds a sum of other rows, or of these, to one.
+func (r *stackRows) merge(to, from *stackSum, of *stackRows) {
 	if to.large == 0 && (from.large > 0 || uint64(to.samples)+uint64(from.samples) > math.MaxUint32) {
 		r.enlarge(to)
 	}
 	if to.large > 0 {
-		sum := r.whole(from)
+		sum := of.whole(from)
 		r.large[to.large-1].Merge(&sum)
 		return
 	}
@@ -116,7 +122,7 @@ func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, colu
 		if at.row > 0 {
 			moved[i] = at.row - 1
 			for col := range columns {
-				r.merge(r.sums.at(int(at.row-1)*columns+col), r.sums.at(i*columns+col))
+				r.merge(r.sums.at(int(at.row-1)*columns+col), r.sums.at(i*columns+col), r)
 			}
 			continue
 		}

@@ -60,8 +60,7 @@ type Stack struct {
 // the calls that were inlined. Without callchains the stack is the module and the
 // function.
 //
-// The file is read three times: for what was mapped when, for the places of samples and calls,
-// and for the stacks. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
+// The file is read twice: for what was mapped when, and for the samples. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
 // lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
@@ -80,7 +79,7 @@ type Stacks struct {
 	frames map[frameKey]int32
 	list   []*Frame
 	others int32 // the frame of stacks that there was no room for
-	known  chainCache
+	calls  callchains
 	code   *codes
 	lost   []perfdata.Sum // of folded stacks, by the number of their code and by column
 	places []int          // rows of the table, by the number of the code; 0 for none
@@ -88,23 +87,14 @@ type Stacks struct {
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
 	threads   map[threadKey]int32           // the frames of threads
 	recent    [recentThreads]recentThread
-	last      [recentThreads]recentChain
 
-	chain []link // of the sample
-	words []uint64
-	links []chainLink
+	chain   []link   // of the sample
+	inChain []uint32 // the calls of its links
+	words   []uint64
 
 	chains bool
 	unwind userStacks
 	flawed [flawKinds]int64 // samples, by what their callchains lack
-}
-
-// A chainLink is a link of a callchain as it is looked up: the place of the call, and the
-// hash of it with all outer ones.
-type chainLink struct {
-	codePlace
-	code uint32 // the number of its frames
-	key  uint64
 }
 
 // A recentThread is a thread whose name was looked up.
@@ -113,10 +103,6 @@ type recentThread struct {
 	frame int32 // and 1; 0 for none
 	is    threadKey
 }
-
-// recentThreads is how many threads are remembered, a power of two, and longestRecent how
-// many calls of each.
-const recentThreads, longestRecent = 256, 512
 
 // flaws are what a callchain lacks, a bit for each.
 type flaws uint8
@@ -196,15 +182,12 @@ func (s *Stacks) read() error {
 		return err
 	}
 	s.spaces = r.order.spaces
-	if err := s.gather(); err != nil {
-		return err
-	}
 	if err := r.open(samplesOnly); err != nil {
 		return err
 	}
 	defer r.in.Close()
 	r.feed.close() // samples do not go through it
-	s.known = newChainCache()
+	s.code, s.calls = newCodes(s.spaces, s.others, places{}, s.expand), newCallchains()
 	for r.in.Next() {
 		r.feed.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
@@ -214,6 +197,7 @@ func (s *Stacks) read() error {
 	if err := s.ended(); err != nil {
 		return err
 	}
+	s.settle()
 	s.placed()
 	if err := r.found(); err != nil {
 		return err
@@ -226,64 +210,6 @@ func (s *Stacks) read() error {
 	r.fill()
 	s.frames, s.functions, s.threads = nil, nil, nil
 	return r.symbols.Close() // the order of the stacks needs memory
-}
-
-// gather looks up the places of all samples and their callers, file by file. So the debug
-// information of one file is in memory at a time, and none while the stacks grow. Where
-// places are needed to read samples, each is looked up when it is met.
-func (s *Stacks) gather() error {
-	r := s.r
-	if err := r.open(samplesOnly); err != nil {
-		return err
-	}
-	defer r.in.Close()
-	r.feed.close()
-	together := !r.keep.code()
-	s.code = newCodes(s.spaces, s.others, places{}, s.expand)
-	s.code.seen = make([]seenAddress, seenAddresses)
-	for together && r.in.Next() {
-		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
-			if !r.begun {
-				s.begin(rec)
-				together = s.unwind.unwinder == nil
-			}
-			s.gatherSample(rec)
-			together = together && s.code.number < maxCodePlaces
-		}
-	}
-	if s.unwind = (userStacks{}); together {
-		r.opts.Symbols.Ordered = true
-		r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
-		r.symbols = profile.NewSymbolizer(r.opts.Symbols) // nothing was asked before
-	}
-	s.code.leaves = newPlaces(r.opts.By, 0, nil, r.functions())
-	s.code.leaves.begin(max(s.columns, 1))
-	s.code.lookUp()
-	clear(s.last[:])
-	r.symbols.Function(profile.Place{}) // the last file is given up
-	return nil
-}
-
-// gatherSample gathers the places of a sample.
-func (s *Stacks) gatherSample(rec *perfdata.Sample) {
-	amounts, time := s.r.amounts(rec)
-	if len(amounts) == 0 || s.r.keep != nil && !s.counts(rec, time) {
-		return
-	}
-	s.chainOf(rec, time)
-	in := s.code.space(rec.PID(), time)
-	last := &s.last[uint32(rec.TID())%recentThreads]
-	is := chainID{tid: int32(rec.TID()), user: in.user, kernel: in.kernel}
-	same := 0
-	if last.is == is {
-		same = last.same(s.chain)
-	}
-	last.remember(is, s.chain, nil)
-	for _, l := range s.chain[:len(s.chain)-same] {
-		if addr := l.place(); addr != truncatedLink {
-			s.code.gather(&in, addr, l.mode)
-		}
-	}
 }
 
 // placed adds up the places that samples were taken at, for the table.
@@ -317,7 +243,7 @@ func (s *Stacks) placed() {
 	for i := range s.lost {
 		add(uint32(i/s.columns), i%s.columns, &s.lost[i])
 	}
-	s.known, s.code, s.lost = chainCache{}, nil, nil
+	s.calls, s.code, s.lost = callchains{}, nil, nil
 }
 
 // ended says how the reading ended: damage behind some samples is among the notes.
@@ -414,6 +340,14 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
+	if !s.r.keep.code() && s.unwind.unwinder == nil { // places are looked up file by file
+		s.r.opts.Symbols.Ordered = true
+		s.r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
+		s.r.symbols = profile.NewSymbolizer(s.r.opts.Symbols) // nothing was asked before
+		s.r.places.symbols = s.r.functions()
+	}
+	s.code.leaves = newPlaces(s.r.opts.By, 0, nil, s.r.functions())
+	s.code.leaves.begin(s.columns)
 }
 
 // sample adds a sample to its stack.
@@ -427,7 +361,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	kept := r.keep == nil || s.counts(rec, time)
-	row := int32(-1)
+	chain := -1
 	for _, list := range [...][]perfdata.Amount{amounts, r.wall} {
 		for i := range list {
 			e := list[i].Event
@@ -443,13 +377,10 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				r.places.dropped[col].Add(&list[i])
 				continue
 			}
-			if row < 0 {
-				row = s.row(rec, time)
+			if chain < 0 {
+				chain = s.chainOf(rec, time)
 			}
-			s.rows.add(int(row), col, &list[i])
-			if s.spans.wanted {
-				s.spans.add(int(row), col, r.contexts.number(rec), &list[i])
-			}
+			s.calls.add(chain, s.columns, col, &list[i])
 		}
 	}
 }
@@ -466,91 +397,6 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64) bool {
 	return !keep.code() || keep.place(s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode())), s.r.functions())
 }
 
-// row returns the row of a sample's stack. Most stacks were met before, at the same places.
-func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
-	if s.memory() > s.limit() {
-		s.fold()
-	}
-	thread := s.thread(rec, time)
-	lacks := s.chainOf(rec, time)
-	for i := range s.flawed {
-		s.flawed[i] += int64(lacks >> i & 1)
-	}
-	in := s.code.space(rec.PID(), time)
-	key := s.link(&in, int32(rec.TID()), thread)
-	known := s.known.row(key)
-	if known.key == key && known.row > 0 {
-		return known.row - 1
-	}
-	node := s.tree.child(0, thread)
-	if s.chains {
-		node = s.callers(node)
-	} else {
-		at := s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
-		node = s.extend(node, []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})})
-	}
-	code := s.code.of(s.links[0].codePlace)
-	node = s.extend(node, s.code.at(code))
-	row := s.rows.of(&s.tree, stackRow{node, code}, s.columns)
-	*known = chainRow{key, row + 1}
-	return row
-}
-
-// link fills in the places and the hashes of the links of a sample's callchain. It returns the
-// hash of the whole. The outer calls are mostly those of the thread's sample before.
-func (s *Stacks) link(in *codeSpace, tid, thread int32) uint64 {
-	last := &s.last[uint32(tid)%recentThreads]
-	is := chainID{tid, thread, in.user, in.kernel}
-	n, same := len(s.chain), 0
-	s.links = slices.Grow(s.links[:0], n)[:n]
-	if last.is == is {
-		same = last.same(s.chain)
-		copy(s.links[n-same:], last.links[len(last.links)-same:])
-	}
-	key := mix(uint64(thread), seeds[1])
-	if same > 0 {
-		key = s.links[n-same].key
-	}
-	for i := n - same - 1; i >= 0; i-- {
-		l := &s.links[i]
-		l.codePlace = s.placeOf(in, s.chain[i])
-		key = l.hash(key)
-		l.key = key
-	}
-	last.remember(is, s.chain, s.links)
-	return key
-}
-
-// A recentChain is the last callchain of a thread.
-type recentChain struct {
-	is    chainID
-	chain []link
-	links []chainLink
-}
-
-// A chainID is a thread, its frame, and the numbers of its spaces.
-type chainID struct {
-	tid, frame   int32
-	user, kernel uint32
-}
-
-// same returns how many outer calls another callchain has as well.
-func (r *recentChain) same(chain []link) int {
-	n, most := 0, min(len(chain), len(r.chain))
-	for n < most && chain[len(chain)-1-n] == r.chain[len(r.chain)-1-n] {
-		n++
-	}
-	return n
-}
-
-// remember makes another callchain the last one.
-func (r *recentChain) remember(is chainID, chain []link, links []chainLink) {
-	if r.is = is; len(chain) > longestRecent {
-		chain, links = nil, nil
-	}
-	r.chain, r.links = append(r.chain[:0], chain...), append(r.links[:0], links...)
-}
-
 // place returns the address of a link's place. That of a call is before the address that it
 // returns to, since it may be the function's last instruction.
 func (l link) place() uint64 {
@@ -560,43 +406,10 @@ func (l link) place() uint64 {
 	return l.addr
 }
 
-// placeOf returns the place of a link.
-func (s *Stacks) placeOf(in *codeSpace, l link) codePlace {
-	if l.addr == truncatedLink {
-		return codePlace{file: truncatedFile}
-	}
-	return s.code.place(in, l.place(), l.mode)
-}
-
-// callers returns the node of the calls of a sample's callchain, without the innermost
-// link. It begins at the innermost link whose node is known from samples before.
-func (s *Stacks) callers(node int32) int32 {
-	from := len(s.links) // the links from here on are in node
-	for i := 1; i < from; i++ {
-		if e := s.known.node(s.links[i].key); e.node > 0 && e.key == s.links[i].key {
-			node, from = e.node, i
-		}
-	}
-	for i := 1; i < from; i++ { // apart from the next loop: these do not wait for each other
-		if s.links[i].file != truncatedFile {
-			s.links[i].code = s.code.of(s.links[i].codePlace)
-		}
-	}
-	for i := from - 1; i > 0; i-- {
-		l := &s.links[i]
-		if l.file == truncatedFile {
-			node = s.tree.child(node, s.frame(frameKey{kind: TruncatedFrame}))
-		} else {
-			node = s.extend(node, s.code.at(l.code))
-		}
-		*s.known.node(l.key) = chainEntry{l.key, node}
-	}
-	return node
-}
-
 // fold makes room: it keeps the half of the nodes that have most samples. The other
-// stacks end at the last node that is kept, in a frame of kind OthersFrame.
-func (s *Stacks) fold() {
+// stacks end at the last node that is kept, in a frame of kind OthersFrame. The calls before
+// one are in the tree.
+func (s *Stacks) fold(before uint32) {
 	weights := make([]uint32, s.tree.nodes.n)
 	for i := range s.rows.n() {
 		w := &weights[s.rows.at(i).node]
@@ -605,8 +418,14 @@ func (s *Stacks) fold() {
 		}
 	}
 	moved := s.tree.cut(weights, s.tree.nodes.n/2, s.others)
-	s.known = newChainCache()
-	s.lost = append(s.lost, make([]perfdata.Sum, len(s.code.list)*s.columns-len(s.lost))...)
+	for i := range int(before) {
+		call := s.calls.calls.at(i)
+		now, kept := moved.of(int32(*call &^ cutCall))
+		if kept = kept && *call&cutCall == 0; !kept {
+			now |= math.MinInt32
+		}
+		*call = uint32(now)
+	}
 	rows := s.rows.move(&s.tree, func(i int, row stackRow) stackRow {
 		node, kept := moved.of(row.node)
 		if row.node = node; kept && row.code != foldedCode {
@@ -614,17 +433,30 @@ func (s *Stacks) fold() {
 		}
 		for col := range s.columns {
 			if sum := s.rows.sum(i, col); row.code != foldedCode {
-				s.lost[int(row.code)*s.columns+col].Merge(&sum)
+				s.lose(row.code, col, &sum)
 			}
 		}
-		if node == 0 {
-			node = s.tree.child(0, s.others) // in place of the thread
-		}
-		return stackRow{s.tree.child(node, s.others), foldedCode}
+		return stackRow{s.otherStacks(node), foldedCode}
 	}, s.columns)
 	if s.spans.move(rows); s.spans.memory() > s.limit()/2 {
 		s.spans = stackSpans{crowded: true} // so many intervals that it is not up to the stacks
 	}
+}
+
+// lose adds what stacks count whose innermost place is given up, by the number of its code.
+func (s *Stacks) lose(code uint32, col int, sum *perfdata.Sum) {
+	if n := len(s.code.list) * s.columns; len(s.lost) < n {
+		s.lost = append(s.lost, make([]perfdata.Sum, n-len(s.lost))...)
+	}
+	s.lost[int(code)*s.columns+col].Merge(sum)
+}
+
+// otherStacks returns the node for the stacks that end below a node.
+func (s *Stacks) otherStacks(node int32) int32 {
+	if node == 0 {
+		node = s.tree.child(0, s.others) // in place of the thread
+	}
+	return s.tree.child(node, s.others)
 }
 
 // limit returns how many bytes the stacks may take.
@@ -679,16 +511,15 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 	return i
 }
 
-// chainOf fills in the addresses of a sample's callchain, the innermost first, which is
-// that of the sample. It returns what the callchain lacks.
-func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) (lacks flaws) {
+// linksOf fills in the addresses of a sample's callchain, the innermost first, which is
+// that of the sample, once wordsOf has read it. It returns what the callchain lacks.
+func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64) (lacks flaws) {
 	mode := profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
 	if !s.chains {
 		return 0
 	}
-	chain, lbr := rec.Callchain(), rec.Event().BranchType&perffile.BranchCallStack != 0
-	s.words = chain.AppendTo(s.words[:0])
+	lbr := rec.Event().BranchType&perffile.BranchCallStack != 0
 	exact, first, user, addrs := true, true, false, 0
 	for i := 0; i < len(s.words); i++ {
 		addr := s.words[i]

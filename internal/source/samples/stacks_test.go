@@ -566,6 +566,39 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// TestStacksInParts: callchains that exceed the memory become stacks part by part, and the
+// stacks are those of all callchains at once. Some samples repeat a callchain of another part,
+// with the same period or another one.
+func TestStacksInParts(t *testing.T) {
+	const many, again = 50000, 3 // 34 bytes and two calls each, where some 700 kB are for them
+	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
+	r.program()
+	want := map[string]float64{}
+	for i := range uint64(many * again) {
+		leaf, caller := 0x10301+i*7%many%250, 0x10010+i*7%many/250
+		period := 1 + i/many%2*4
+		r.chain(perfdata.ModeUser, 10+i, period, []uint64{perffile.ContextUser, leaf, caller + 1})
+		want["main;last"] += float64(period)
+	}
+	for _, memory := range []int{1, 0} {
+		got := map[string]float64{}
+		s := stacksOf(t, r, samples.Options{StackMemory: memory})
+		for x := range s.All() {
+			var names []string
+			for _, f := range x.Frames {
+				names = append(names, f.Function)
+			}
+			got[strings.Join(names, ";")] += x.Cells[0].Value
+			if x.Cells[0].Samples != many*again {
+				t.Errorf("memory %d: %v has %d samples", memory, names, x.Cells[0].Samples)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(s.Notes()) > 0 {
+			t.Errorf("memory %d, notes %v (-want +got):\n%s", memory, s.Notes(), diff)
+		}
+	}
+}
+
 // TestStacksAreFolded: what exceeds the memory ends early. The heaviest stacks stay as they
 // are, nothing is lost, and a note says how much was folded.
 func TestStacksAreFolded(t *testing.T) {

@@ -38,13 +38,13 @@ func (x *stackSpans) number(list *pages[spanKey], k spanKey) (n int32, added boo
 	return numberIn(list, &x.index, k, spanKey.hash)
 }
 
-// add adds an amount of a row.
-func (x *stackSpans) add(row, col int, interval int64, a *perfdata.Amount) {
+// add adds a sum of other rows to what a row has in an interval.
+func (x *stackSpans) add(row, col int, interval int64, sum *stackSum, of *stackRows) {
 	n, added := x.number(&x.list, spanKey{interval, int32(row), int32(col)})
 	if x.sums.wide = 1; added {
 		x.sums.sums.add(stackSum{})
 	}
-	x.sums.add(int(n), 0, a)
+	x.sums.merge(x.sums.sums.at(int(n)), sum, of)
 }
 
 // move follows rows to their new numbers. Those that become one are added up.
@@ -58,7 +58,7 @@ func (x *stackSpans) move(moved []int32) {
 		if from := x.sums.sums.at(i); added {
 			*x.sums.sums.at(int(n)) = *from
 		} else {
-			x.sums.merge(x.sums.sums.at(int(n)), from)
+			x.sums.merge(x.sums.sums.at(int(n)), from, &x.sums)
 		}
 	}
 	x.list = list

@@ -368,6 +368,13 @@ func (p *pages[T]) add(item T) int {
 
 func (p *pages[T]) at(i int) *T { return &p.list[uint(i)/pageItems][uint(i)%pageItems] }
 
+// free gives up the page of an item, if it is the last one there. The page is not needed again.
+func (p *pages[T]) free(i int) {
+	if (i+1)%pageItems == 0 {
+		p.list[i/pageItems] = nil
+	}
+}
+
 // keep drops the items from n on.
 func (p *pages[T]) keep(n int) {
 	p.n = n
