@@ -511,8 +511,8 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 	return i
 }
 
-// linksOf fills in the addresses of a sample's callchain, the innermost first, which is
-// that of the sample, once wordsOf has read it. It returns what the callchain lacks.
+// linksOf fills in the addresses of a sample's callchain, the innermost first, which is that
+// of the sample. Call wordsOf before. It returns what the callchain lacks.
 func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64) (lacks flaws) {
 	mode := profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
