@@ -174,11 +174,6 @@ func (a amountOf) sum(samples uint32) stackSum {
 // chainOf returns the number of the callchain of a sample.
 func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) int {
 	c := &s.calls
-	if c.memory() > s.limit()*2/3 || c.list.n >= maxChains || c.calls.n >= maxCalls || s.code.places.n >= maxCodePlaces {
-		s.settle()
-		*c = newCallchains()
-		s.code.forget()
-	}
 	s.wordsOf(rec)
 	in, thread := s.code.space(rec.PID(), time), s.thread(rec, time)
 	interval := int64(0)

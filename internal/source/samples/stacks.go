@@ -60,7 +60,8 @@ type Stack struct {
 // the calls that were inlined. Without callchains the stack is the module and the
 // function.
 //
-// The file is read twice: for what was mapped when, and for the samples. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
+// The file is read twice: for what was mapped when, and for the samples. If their callchains
+// exceed the memory, another reading takes the rest. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
 // lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
@@ -80,6 +81,7 @@ type Stacks struct {
 	list   []*Frame
 	others int32 // the frame of stacks that there was no room for
 	calls  callchains
+	parts  parts
 	code   *codes
 	lost   []perfdata.Sum // of folded stacks, by the number of their code and by column
 	places []int          // rows of the table, by the number of the code; 0 for none
@@ -182,22 +184,15 @@ func (s *Stacks) read() error {
 		return err
 	}
 	s.spaces = r.order.spaces
-	if err := r.open(samplesOnly); err != nil {
+	s.code = newCodes(s.spaces, s.others, places{}, s.expand)
+	if err := s.readSamples(); err != nil {
 		return err
 	}
-	defer r.in.Close()
-	r.feed.close() // samples do not go through it
-	s.code, s.calls = newCodes(s.spaces, s.others, places{}, s.expand), newCallchains()
-	for r.in.Next() {
-		r.feed.number++
-		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
-			s.sample(rec)
+	if s.parts.full { // the rest, whose places are known
+		if err := s.readSamples(); err != nil {
+			return err
 		}
 	}
-	if err := s.ended(); err != nil {
-		return err
-	}
-	s.settle()
 	s.placed()
 	if err := r.found(); err != nil {
 		return err
@@ -211,6 +206,75 @@ func (s *Stacks) read() error {
 	s.frames, s.functions, s.threads = nil, nil, nil
 	return r.symbols.Close() // the order of the stacks needs memory
 }
+
+// parts are of a recording whose callchains exceed the memory. The first reading takes the first
+// part, and notes the places of the others. The second one takes these.
+type parts struct {
+	passed int  // samples in this reading
+	taken  int  // samples in the first part
+	full   bool // the first part ended before the recording
+	noted  bool // all places are known
+}
+
+// readSamples reads the samples, and makes stacks of them.
+func (s *Stacks) readSamples() error {
+	r := s.r
+	if err := r.open(samplesOnly); err != nil {
+		return err
+	}
+	defer r.in.Close()
+	r.feed.close() // samples do not go through it
+	s.parts.passed, s.calls = 0, newCallchains()
+	for r.in.Next() {
+		r.feed.number++
+		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
+			s.sample(rec)
+		}
+	}
+	if err := s.ended(); err != nil {
+		return err
+	}
+	s.parts.noted = true
+	s.settle()
+	return nil
+}
+
+// take returns the number of the callchain of a sample, or otherPart.
+func (s *Stacks) take(rec *perfdata.Sample, time uint64) int {
+	p, c := &s.parts, &s.calls
+	p.passed++
+	switch fits := c.memory() <= s.limit()*2/3 && c.list.n < maxChains && c.calls.n < maxCalls && s.code.places.n < 2*maxCodePlaces; {
+	case p.noted && p.passed <= p.taken:
+		return otherPart
+	case fits && !p.full:
+		return s.chainOf(rec, time)
+	case p.noted:
+		if !fits {
+			s.settle()
+			*c = newCallchains()
+			s.code.forget()
+		}
+		return s.chainOf(rec, time)
+	case !p.full:
+		p.full, p.taken = true, p.passed-1
+	}
+	if s.unwind.unwinder == nil && s.code.places.n < maxCodePlaces {
+		in := s.code.space(rec.PID(), time)
+		s.wordsOf(rec)
+		s.linksOf(rec, time)
+		for _, l := range s.chain {
+			s.code.number(&in, l)
+		}
+	}
+	return otherPart
+}
+
+// What is no number of a callchain: that of a sample of another part, and of one that was not
+// asked for yet.
+const (
+	otherPart = -1 - iota
+	unasked
+)
 
 // placed adds up the places that samples were taken at, for the table.
 func (s *Stacks) placed() {
@@ -340,6 +404,9 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
+	if s.parts.noted {
+		return
+	}
 	if !s.r.keep.code() && s.unwind.unwinder == nil { // places are looked up file by file
 		s.r.opts.Symbols.Ordered = true
 		s.r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
@@ -361,7 +428,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	kept := r.keep == nil || s.counts(rec, time)
-	chain := -1
+	chain := unasked
 	for _, list := range [...][]perfdata.Amount{amounts, r.wall} {
 		for i := range list {
 			e := list[i].Event
@@ -377,10 +444,12 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				r.places.dropped[col].Add(&list[i])
 				continue
 			}
-			if chain < 0 {
-				chain = s.chainOf(rec, time)
+			if chain == unasked {
+				chain = s.take(rec, time)
 			}
-			s.calls.add(chain, s.columns, col, &list[i])
+			if chain != otherPart {
+				s.calls.add(chain, s.columns, col, &list[i])
+			}
 		}
 	}
 }
