@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/aclements/go-moremath/stats"
 
@@ -156,8 +157,10 @@ func newPlaceTester(c *comparison, runs [2][]PlaceReading) *placeTester {
 			}
 		}
 	}
-	p.names = slices.SortedFunc(maps.Keys(seen), func(a, b PlaceName) int {
-		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.Name, b.Name))
+	p.names = slices.Collect(maps.Keys(seen))
+	sort.Slice(p.names, func(i, j int) bool {
+		a, b := &p.names[i], &p.names[j]
+		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	return p
 }
