@@ -8,6 +8,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/source/spe"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -112,7 +113,7 @@ func (t *trace) note(cpu int, s switched) {
 // settle sorts what was noted, before samples are made.
 func (t *trace) settle() {
 	for _, list := range t.switches {
-		slices.SortStableFunc(list, func(a, b switched) int { return cmp.Compare(a.time, b.time) })
+		sorting.Stable(list, func(a, b switched) int { return cmp.Compare(a.time, b.time) })
 	}
 }
 

@@ -71,8 +71,8 @@ type image struct {
 	at   map[uint64]uint32 // numbers of instructions
 	list []uint32          // by address, once it was asked for
 
-	lines     map[uint64]uint64    // bits of the lines that were executed, by page
-	functions map[uint64]*function // that were in windows, by address
+	lines     touched           // that were executed
+	functions map[uint64]uint32 // that were in windows, by address: their numbers
 	// Of what a process has made: the jitdump, the times of its code, and the numbers of
 	// instructions that others replaced.
 	dump string
@@ -88,7 +88,7 @@ func (l *library) image(path string, pid int) *image {
 	}
 	i := l.images[key]
 	if i == nil {
-		i = &image{path: path, pid: pid, at: map[uint64]uint32{}, lines: map[uint64]uint64{}, functions: map[uint64]*function{}}
+		i = &image{path: path, pid: pid, at: map[uint64]uint32{}, functions: map[uint64]uint32{}}
 		if path != "" {
 			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
 		}
@@ -218,7 +218,7 @@ func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) 
 				l.chunks = append(l.chunks, make([]instruction, chunk))
 			}
 			l.n++
-			*l.inst(n) = instruction{addr: addr, code: uint32(len(l.bytes)), size: uint8(size), cold: i.begins(addr),
+			*l.inst(n) = instruction{addr: addr, code: uint32(len(l.bytes)), size: uint8(size), cold: i.lines.first(addr >> caches.LineBits),
 				streams: l.x86 && streams(code[:size])}
 			l.bytes = append(l.bytes, code[:size]...)
 		}
@@ -226,14 +226,6 @@ func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) 
 		addr, code = addr+uint64(size), code[size:]
 	}
 	return list
-}
-
-// begins reports whether an address is the first of its line of code that was seen.
-func (i *image) begins(addr uint64) bool {
-	line := addr >> caches.LineBits
-	was := i.lines[line>>6]
-	i.lines[line>>6] = was | 1<<(line&63)
-	return was>>(line&63)&1 == 0
 }
 
 // look returns the instruction, decoded.

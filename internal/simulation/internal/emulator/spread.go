@@ -81,13 +81,13 @@ func (l *library) function(i *image, addr uint64) *function {
 	if i.file != nil {
 		start, _, _ = i.file.Extent(addr)
 	}
-	f := i.functions[start]
-	if f == nil {
-		f = &function{}
-		i.functions[start] = f
-		l.functions = append(l.functions, f)
+	n, ok := i.functions[start]
+	if !ok {
+		n = uint32(len(l.functions))
+		i.functions[start] = n
+		l.functions = append(l.functions, &function{})
 	}
-	return f
+	return l.functions[n]
 }
 
 // uncertain gives each instruction of a function its part of the variances of the function's

@@ -313,7 +313,7 @@ func at(store bool) int {
 }
 
 // touched are the pages that a process has accessed. The kernel has just written a page on its
-// first access, so that it is in the caches.
+// first access, so that it is in the caches. Or they are lines of code.
 type touched struct{ chunks map[uint64]*[8]uint64 }
 
 // mostTouched bounds the chunks, of two megabytes each.
