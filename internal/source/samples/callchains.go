@@ -20,11 +20,10 @@ type callchains struct {
 	recent []recentCall  // by a hash of the caller and the place
 	last   []lastChain   // by thread
 
-	intervals pages[int64] // of the callchains, if stacks are split by them
+	intervals pages[uint64] // of the callchains, if stacks are split by them
 
 	common []amountOf // what most samples count
-	number map[amountOf]uint32
-	mixed  stackRows // the sums of callchains whose samples count different amounts
+	mixed  stackRows  // the sums of callchains whose samples count different amounts
 }
 
 // A callchain is the calls around its samples, with what these count.
@@ -66,7 +65,7 @@ const (
 	recentWays  = 4       // those of one hash, the last one first
 	chainBytes  = 34
 	callBytes   = 4
-	maxCommon   = 1 << 16
+	maxCommon   = 32
 	maxChains   = 1 << 25
 	maxCalls    = 1 << 30
 )
@@ -89,7 +88,7 @@ type chainID struct {
 const recentThreads, longestRecent = 256, 512
 
 func newCallchains() callchains {
-	c := callchains{recent: make([]recentCall, recentCalls), last: make([]lastChain, recentThreads), number: map[amountOf]uint32{}}
+	c := callchains{recent: make([]recentCall, recentCalls), last: make([]lastChain, recentThreads)}
 	c.calls.add(0)
 	return c
 }
@@ -157,12 +156,16 @@ func (c *callchains) add(chain, columns, col int, a *perfdata.Amount) {
 
 // commonOf returns the number of an amount that may be common to many samples.
 func (c *callchains) commonOf(is amountOf) (n uint32, ok bool) {
-	if n, ok = c.number[is]; !ok && len(c.common) < maxCommon {
-		n, ok = uint32(len(c.common)), true
-		c.number[is] = n
-		c.common = append(c.common, is)
+	for i := range c.common {
+		if c.common[i] == is {
+			return uint32(i), true
+		}
 	}
-	return n, ok
+	if len(c.common) == maxCommon {
+		return 0, false
+	}
+	c.common = append(c.common, is)
+	return uint32(len(c.common) - 1), true
 }
 
 // sum returns the sum of so many.
@@ -192,7 +195,7 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) int {
 			c.index.slots[slot] = tag | found
 		}
 		if c.keys.add(key); s.spans.wanted {
-			c.intervals.add(interval)
+			c.intervals.add(uint64(interval))
 		}
 	}
 	for i, lacks := 0, c.list.at(int(found)-1).sums>>lacksShift; lacks > 0; i, lacks = i+1, lacks>>1 {
@@ -307,7 +310,7 @@ func (s *Stacks) settled(n int, at uint32) {
 	add := func(col int, sum *stackSum) {
 		s.rows.merge(s.rows.sums.at(row*s.columns+col), sum, &c.mixed)
 		if s.spans.wanted {
-			s.spans.add(row, col, *c.intervals.at(n), sum, &c.mixed)
+			s.spans.add(row, col, int64(*c.intervals.at(n)), sum, &c.mixed)
 		}
 		if cut {
 			whole := c.mixed.whole(sum)

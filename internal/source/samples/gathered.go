@@ -82,24 +82,14 @@ func numberIn[T comparable](list *pages[T], index *numberIndex, is T, hash func(
 
 // inOrder returns the numbers of places from one on, by file and address.
 func inOrder(places *pages[codePlace], from int) []int32 {
-	type numbered struct {
-		codePlace
-		number int32
+	order := make([]int32, places.n-from)
+	for i := range order {
+		order[i] = int32(from + i)
 	}
-	list := make([]numbered, places.n-from)
-	for i := range list {
-		list[i] = numbered{*places.at(from + i), int32(from + i)}
-	}
-	slices.SortFunc(list, func(a, b numbered) int {
-		if a.file != b.file {
-			return int(a.file) - int(b.file)
-		}
-		return cmp.Compare(a.offset, b.offset)
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := places.at(int(i)), places.at(int(j))
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset))
 	})
-	order := make([]int32, len(list))
-	for i := range list {
-		order[i] = list[i].number
-	}
 	return order
 }
 
