@@ -34,6 +34,7 @@ type AnnotateOptions struct {
 	// Intervals has the code of each interval annotated as well; see [PlaceOptions].
 	Intervals bool
 	Interval  time.Duration
+	Longest   uint64 // bytes of code that a function may have; 0 for any number
 }
 
 // An annotator annotates a function of a recording.
@@ -51,29 +52,72 @@ type annotator struct {
 // Annotate annotates a function of the first recording. It reads the recording several
 // times, so that it cannot be a stream.
 func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
-	name := r.Names[0]
-	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, fault.Usagef("%s: annotate reads the recording several times: it cannot be a stream", name)
-	}
 	want, err := parseSymbol(o.Symbol)
 	if err != nil {
 		return nil, err
 	}
-	defer openOnce(&o.Symbols)()
-	n := &annotator{a: &o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
-	by := counts.Function
-	if want.byPlace() {
+	list, err := r.annotate(&o, []*symbol{want})
+	if err != nil {
+		return nil, err
+	}
+	return list[0].Code, list[0].Err
+}
+
+// AnnotateAll is Annotate for functions that were found in the recording, without inlined ones.
+// The recording is not read for each of them.
+func (r *Recordings) AnnotateAll(o AnnotateOptions, functions []*counts.Code) ([]*Annotated, error) {
+	wants := make([]*symbol, len(functions))
+	for i, c := range functions {
+		wants[i] = &symbol{text: c.Module + ":" + c.Function, module: c.Module, name: c.Function, is: c}
+	}
+	return r.annotate(&o, wants)
+}
+
+// An Annotated is a function that was annotated, or why it was not.
+type Annotated struct {
+	Code *render.Annotation
+	Err  error
+
+	at       *counts.Code
+	from     place
+	function *profile.Function // nil if it was not found
+	listing  *annotate.Listing
+	insts    *counts.Table
+	opts     annotate.Options
+	notes    []counts.Note
+	code     *code.Listing
+}
+
+// A place is a range of addresses in a module.
+type place struct {
+	module string
+	samples.Range
+}
+
+// annotate annotates functions.
+func (r *Recordings) annotate(o *AnnotateOptions, wants []*symbol) ([]*Annotated, error) {
+	name := r.Names[0]
+	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fault.Usagef("%s: annotate reads the recording several times: it cannot be a stream", name)
+	}
+	by, one := counts.Function, (*symbol)(nil)
+	if slices.ContainsFunc(wants, (*symbol).byPlace) {
 		by = counts.Instruction // to find what has an address or a line
 	}
-	t, err := n.first(samples.Options{By: by}, want)
+	if len(wants) == 1 {
+		one = wants[0]
+	}
+	defer openOnce(&o.Symbols)()
+	n := &annotator{a: o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
+	t, err := n.first(samples.Options{By: by}, one)
 	if err != nil {
 		return nil, err
 	}
 	if n.in != nil {
 		defer n.in.Close()
 	}
-	simulated := n.kind.Simulated
-	if simulated && n.programs == nil && (want.address || o.Instructions) {
+	byLine := n.kind.Simulated && n.programs == nil
+	if byLine && (o.Instructions || slices.ContainsFunc(wants, func(w *symbol) bool { return w.address })) {
 		return nil, fault.Usagef("%s has lines and no instructions", name)
 	}
 	if err := n.resolve(t); err != nil {
@@ -86,18 +130,31 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 		}
 	}
 	n.col = accounting.Clock(n.method, t)
-	n.notes = slices.Clone(t.Notes)
-	place, err := want.find(t, n.col)
-	if err != nil {
-		return nil, fault.As(fault.Input, fmt.Errorf("%s: %w", name, err))
+	list := make([]*Annotated, len(wants))
+	for i, want := range wants {
+		x := &Annotated{notes: slices.Clone(t.Notes)}
+		list[i] = x
+		if x.at, err = want.find(t, n.col); err != nil {
+			x.Err = fault.As(fault.Input, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		if want.text == "" {
+			x.notes = append(x.notes, counts.Notef("no SYMBOL was given: %s has the most %s", functionName(x.at), accounting.ClockName(n.method, t, n.col)))
+		}
+		if n.notes = x.notes; byLine {
+			x.Code, x.Err = n.lines(t, x.at)
+		}
 	}
-	if o.Symbol == "" {
-		n.notes = append(n.notes, counts.Notef("no SYMBOL was given: %s has the most %s", functionName(place), accounting.ClockName(n.method, t, n.col)))
+	if byLine {
+		return list, nil
 	}
-	if simulated && n.programs == nil {
-		return n.lines(t, place)
+	if err := n.functions(t, list, wants); err != nil {
+		return nil, err
 	}
-	return n.function(t, place, want)
+	if o.Intervals {
+		n.intervals(list)
+	}
+	return list, nil
 }
 
 // openOnce lets programs stay open until the returned function is called, for readers that ask
@@ -117,7 +174,7 @@ func (n *annotator) first(o samples.Options, want *symbol) (*counts.Table, error
 		return n.table(o)
 	}
 	var same []*profile.Function
-	if want.text != "" {
+	if want != nil && want.text != "" {
 		o.Enough = func(f *profile.Function) bool {
 			if want.names(f) && !slices.ContainsFunc(same, func(o *profile.Function) bool { return sameCode(o, f) }) {
 				same = append(same, f)
@@ -141,8 +198,10 @@ func (n *annotator) first(o samples.Options, want *symbol) (*counts.Table, error
 // recording if that was read by function.
 func (n *annotator) instructions(only samples.Filter) (*counts.Table, error) {
 	if in, ok := n.in.(*samples.Reader); ok {
-		if t, err := in.Instructions(only); t != nil || err != nil {
-			return t, err
+		if t, err := in.Instructions(only); err != nil {
+			return nil, err
+		} else if t != nil {
+			return t.Clone(), nil
 		}
 	}
 	return n.table(samples.Options{By: counts.Instruction, Filter: only})
@@ -231,59 +290,78 @@ func (n *annotator) codeOf(rec *source.Recording) (*code.Reader, error) {
 	return r, fault.As(fault.Input, err)
 }
 
-// function annotates the function that a place is in.
-func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) (*render.Annotation, error) {
+// functions annotates the functions that were found.
+func (n *annotator) functions(t *counts.Table, list []*Annotated, wants []*symbol) error {
 	rec, err := n.recording(n.file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rec.Close()
 	r, err := n.codeOf(rec.Recording)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.Close()
-	if n.programs != nil {
-		if place, err = n.hottest(place); err != nil {
-			return nil, err
+	var branches []code.FunctionBranches
+	for i, x := range list {
+		if x.Err != nil {
+			continue
+		}
+		if x.Err = n.function(r, t, wants[i], x); x.Err == nil && x.function != nil && x.listing.Graph != nil {
+			x.opts.Branches = flow.NewBranches(x.listing.Graph)
+			branches = append(branches, code.FunctionBranches{Function: x.function, Branches: x.opts.Branches})
 		}
 	}
-	listing, f := n.list(r, place, want)
-	run := slices.Clone(t.Row(0))
-	filter := samples.Filter{Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}
-	insts, err := n.instructions(filter)
+	s, err := r.Branches(branches, n.takenBranches)
 	if err != nil {
-		return nil, err
+		return fault.As(fault.Input, err)
 	}
-	insts = n.withWhole(insts)
-	for _, note := range insts.Notes { // such as that samples stand behind their instructions
+	for _, x := range list {
+		if x.Err != nil {
+			continue
+		}
+		program := ""
+		if x.function != nil {
+			program = r.Status(x.function.File).Path
+		}
+		x.opts.Relative = x.opts.Branches != nil && !s.Taken
+		n.code, n.notes = x.code, x.notes
+		x.Code, x.Err = n.annotation(t, x.insts, x.listing, x.opts, program)
+		x.insts = nil
+	}
+	return nil
+}
+
+// function lists a function, and reads its samples.
+func (n *annotator) function(r *code.Reader, t *counts.Table, want *symbol, x *Annotated) (err error) {
+	if n.programs != nil {
+		if x.at, err = n.hottest(x.at); err != nil {
+			return err
+		}
+	}
+	if f, err := r.Function(x.at); err == nil && n.a.Longest > 0 && f.Size > n.a.Longest {
+		return fault.Inputf("%s: %s has %d kB of code", n.file, functionName(x.at), f.Size>>10)
+	}
+	n.code, n.notes = nil, x.notes
+	x.listing, x.function = n.list(r, x.at, want)
+	x.from = place{x.at.Module, samples.Range{From: x.listing.Start, To: x.listing.End - 1}}
+	if x.insts, err = n.instructions(x.from.filter()); err != nil {
+		return err
+	}
+	x.insts = n.withWhole(x.insts)
+	for _, note := range x.insts.Notes { // such as that samples stand behind their instructions
 		if !slices.Contains(n.notes, note) && note.Kind != counts.NoteFiltered {
 			n.notes = append(n.notes, note)
 		}
 	}
-	opts := annotate.Options{Clock: n.col, Run: run, Exact: exact(insts, r.Events())}
-	opts.Retired = n.retired(insts, opts.Exact)
+	x.opts = annotate.Options{Clock: n.col, Run: slices.Clone(t.Row(0)), Exact: exact(x.insts, r.Events())}
+	x.opts.Retired = n.retired(x.insts, x.opts.Exact)
 	if n.programs != nil { // the simulator has seen each execution
-		opts.Retired = slices.IndexFunc(insts.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
-		opts.Exact, opts.Counted = slices.Repeat([]bool{true}, len(insts.Columns)), true
+		x.opts.Retired = slices.IndexFunc(x.insts.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+		x.opts.Exact, x.opts.Counted = slices.Repeat([]bool{true}, len(x.insts.Columns)), true
 	}
-	if f != nil && listing.Graph != nil {
-		b := flow.NewBranches(listing.Graph)
-		s, err := r.Branches(f, b, n.takenBranches)
-		if err != nil {
-			return nil, fault.As(fault.Input, err)
-		}
-		opts.Branches, opts.Relative = b, !s.Taken
-	}
-	program := ""
-	if f != nil {
-		program = r.Status(f.File).Path
-	}
-	out, err := n.annotation(t, insts, listing, opts, program)
-	if err == nil && n.a.Intervals {
-		out.Intervals, err = n.intervals(listing, opts, filter)
-	}
-	return out, err
+	x.code, x.notes = n.code, n.notes
+	return nil
 }
 
 // hottest returns the instruction of a simulated function with the most cycles.

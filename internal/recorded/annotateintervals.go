@@ -3,6 +3,7 @@ package recorded
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/annotate"
@@ -12,19 +13,65 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 )
 
-// intervals annotates a function in each interval that has samples of it. The recording is read
-// once. Executions from branch stacks are left out: they are of the whole recording.
-func (n *annotator) intervals(listing *annotate.Listing, opts annotate.Options, filter samples.Filter) ([]render.CodeInterval, error) {
-	t, err := n.table(samples.Options{By: counts.Instruction, Within: counts.By(0).With(counts.Interval), Interval: n.a.Interval, Filter: filter})
-	if err != nil {
-		return nil, err
-	}
-	rows := map[float64][]int{} // by the beginning of an interval
-	for row := range t.Scopes {
-		if s := &t.Scopes[row]; row > 0 && s.Code != nil && !math.IsNaN(s.Start) {
-			rows[s.Start] = append(rows[s.Start], row)
+// filter leaves what is in a place.
+func (p *place) filter() samples.Filter {
+	return samples.Filter{Modules: []string{p.module}, Addresses: []samples.Range{p.Range}}
+}
+
+// holds reports whether an instruction is in the place.
+func (p *place) holds(c *counts.Code) bool {
+	return c.Module == p.module && c.Addr >= p.From && c.Addr <= p.To
+}
+
+// intervals annotates functions in each interval that has samples of them. The recording is read
+// once for all.
+func (n *annotator) intervals(list []*Annotated) {
+	var only samples.Filter
+	var found []*Annotated
+	for _, x := range list {
+		if x.Err == nil && x.listing != nil {
+			found = append(found, x)
+			only.Addresses = append(only.Addresses, x.from.Range)
+			if !slices.Contains(only.Modules, x.from.module) {
+				only.Modules = append(only.Modules, x.from.module)
+			}
 		}
 	}
+	if len(found) == 0 {
+		return
+	}
+	t, err := n.table(samples.Options{By: counts.Instruction, Within: counts.By(0).With(counts.Interval), Interval: n.a.Interval, Filter: only})
+	for _, x := range found {
+		if x.Err = err; err == nil {
+			x.Code.Intervals, x.Err = n.intervalsOf(t, x)
+		}
+	}
+}
+
+// intervalsOf annotates a function in each interval of a table that has samples of it. Executions
+// from branch stacks are left out: they are of the whole recording.
+func (n *annotator) intervalsOf(t *counts.Table, x *Annotated) ([]render.CodeInterval, error) {
+	rows := map[float64][]int{} // by the beginning of an interval
+	run, one := slices.Clone(t.Row(0)), make([]float64, len(t.Columns))
+	for col := range run {
+		run[col].Value, run[col].Variance, run[col].Samples = 0, 0, 0
+	}
+	for row := range t.Scopes {
+		s := &t.Scopes[row]
+		if row == 0 || s.Code == nil || math.IsNaN(s.Start) || !x.from.holds(s.Code) {
+			continue
+		}
+		rows[s.Start] = append(rows[s.Start], row)
+		for col := range run {
+			if c := t.Cell(row, col); c.Samples > 0 {
+				run[col].Value, run[col].Variance, run[col].Samples = run[col].Value+c.Value, run[col].Variance+c.Variance, run[col].Samples+c.Samples
+			}
+		}
+	}
+	for col := range run {
+		one[col] = run[col].Variance / float64(max(1, run[col].Samples)) // see samples.Reader
+	}
+	opts := x.opts
 	if opts.Branches != nil {
 		opts.Branches, opts.Retired = nil, -1
 	}
@@ -38,11 +85,17 @@ func (n *annotator) intervals(listing *annotate.Listing, opts annotate.Options, 
 			layout.Scopes = append(layout.Scopes, t.Scopes[row])
 		}
 		part := counts.NewTable(layout)
-		copy(part.Row(0), t.Row(0))
+		copy(part.Row(0), run)
 		for i, row := range of {
-			copy(part.Row(i+1), t.Row(row))
+			to := part.Row(i + 1)
+			copy(to, t.Row(row))
+			for col := range to {
+				if to[col].Ok() && to[col].Samples == 0 {
+					to[col].Variance = one[col]
+				}
+			}
 		}
-		own := *listing // addresses without code are those of the samples
+		own := *x.listing // addresses without code are those of the samples
 		code, err := annotate.New(part, &own, opts)
 		if err != nil {
 			return nil, fault.Inputf("%s: %w", n.file, err)

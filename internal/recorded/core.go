@@ -218,7 +218,7 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*core.HotFunction) ([]
 	for i := range found {
 		branches[i] = code.FunctionBranches{Function: found[i].fn, Branches: found[i].branches}
 	}
-	stacks, err := r.AllBranches(branches, p.takenBranches)
+	stacks, err := r.Branches(branches, p.takenBranches)
 	if err != nil {
 		return nil, fault.As(fault.Input, err)
 	}

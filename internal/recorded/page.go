@@ -24,8 +24,8 @@ type PageOptions struct {
 	Version string
 }
 
-// annotatedMost is the number of functions whose code is in a page.
-const annotatedMost = 10
+// Limits of the code in a page: functions, and bytes of each.
+const annotatedMost, annotatedLongest = 10, 256 << 10
 
 // Page writes a page of the only recording: its account, and where they can be made, those
 // of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
@@ -58,7 +58,7 @@ type pageReport struct {
 	file    string
 	page    *web.Accounts
 	samples bool
-	hot     []string // the hotspots, as annotate names them
+	hot     []*counts.Code // the hotspots whose code is in the page
 
 	spans int // how many intervals there are
 	left  []web.Left
@@ -99,9 +99,7 @@ func (p *pageReport) rest() {
 	if len(p.hot) > 0 && p.samples {
 		p.add("loops in the core model", p.core)
 	}
-	for _, symbol := range p.hot {
-		p.code(symbol)
-	}
+	p.code()
 }
 
 // add adds a document. It is made before it is added, as one that fails is left out.
@@ -158,7 +156,7 @@ func (p *pageReport) see(a *account.Account) {
 	if len(p.hot) == annotatedMost || c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") || strings.HasSuffix(c.Module, ".map") {
 		return
 	}
-	p.hot = append(p.hot, c.Module+":"+c.Function)
+	p.hot = append(p.hot, c)
 }
 
 // intervals writes the accounts of intervals. The error is errSame if there is only one.
@@ -226,18 +224,26 @@ func (p *pageReport) core(w io.Writer) error {
 	return report.Write(w, "json", with, p.o.Report)
 }
 
-// code adds an annotated function, and its code in each interval.
-func (p *pageReport) code(symbol string) {
-	view := "code of " + symbol
-	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols, Intervals: p.spans > 1, Interval: p.o.Places.Interval})
-	p.add(view, func(w io.Writer) error {
-		if err != nil {
-			return err
+// code adds the annotated functions, and their code in each interval.
+func (p *pageReport) code() {
+	if len(p.hot) == 0 {
+		return
+	}
+	list, err := p.AnnotateAll(AnnotateOptions{Symbols: p.o.Places.Symbols, Longest: annotatedLongest, Intervals: p.spans > 1, Interval: p.o.Places.Interval}, p.hot)
+	for i, c := range p.hot {
+		view, failed := "code of "+c.Module+":"+c.Function, err
+		if err == nil {
+			failed = list[i].Err
 		}
-		return report.Write(w, "json", *code, p.o.Report)
-	})
-	if err == nil && len(code.Intervals) > 0 {
-		p.add(view+" by interval", code.ByInterval)
+		p.add(view, func(w io.Writer) error {
+			if failed != nil {
+				return failed
+			}
+			return report.Write(w, "json", *list[i].Code, p.o.Report)
+		})
+		if failed == nil && len(list[i].Code.Intervals) > 0 {
+			p.add(view+" by interval", list[i].Code.ByInterval)
+		}
 	}
 }
 

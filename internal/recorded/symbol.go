@@ -33,6 +33,7 @@ type symbol struct {
 	address  bool
 	file     string
 	line     int
+	is       *counts.Code // a function that was found, in place of the others
 }
 
 // parseSymbol reads a SYMBOL.
@@ -81,6 +82,14 @@ type candidate struct {
 
 // find returns a place in the function.
 func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
+	if s.is != nil {
+		for row := range t.Scopes {
+			if c := t.Scopes[row].Code; c != nil && c.Function == s.is.Function && c.Module == s.is.Module && c.BuildID == s.is.BuildID && c.Addr == s.is.Addr {
+				return c, nil
+			}
+		}
+		return nil, fmt.Errorf("%s: its calls are inlined, and it has no code of its own", s.text)
+	}
 	list := s.candidates(t, clock)
 	if len(list) == 0 && s.module != "" && !s.byPlace() { // names of scripts have colons
 		s.module, s.name = "", s.text

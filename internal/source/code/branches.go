@@ -17,21 +17,16 @@ type Stacks struct {
 	Taken bool
 }
 
-// Branches adds the branch stacks of a recording to those of a function's graph.
-// Stacks of calls that are still open say nothing about what was executed and are
-// left out. Taken says of an event whether it counts taken branches.
-func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(event string) bool) (Stacks, error) {
-	return r.AllBranches([]FunctionBranches{{f, to}}, taken)
-}
-
 // FunctionBranches are the branches of a function.
 type FunctionBranches struct {
 	Function *profile.Function
 	Branches *flow.Branches
 }
 
-// AllBranches is [Reader.Branches] for several functions.
-func (r *Reader) AllBranches(list []FunctionBranches, taken func(event string) bool) (Stacks, error) {
+// Branches adds the branch stacks of a recording to those of the graphs of functions.
+// Stacks of calls that are still open say nothing about what was executed and are
+// left out. Taken says of an event whether it counts taken branches.
+func (r *Reader) Branches(list []FunctionBranches, taken func(event string) bool) (Stacks, error) {
 	var out Stacks
 	with := r.withStacks()
 	if len(with) == 0 || len(list) == 0 {

@@ -161,7 +161,7 @@ func TestBranches(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := flow.NewBranches(l.Graph)
-			got, err := r.Branches(f, b, taken)
+			got, err := r.Branches([]code.FunctionBranches{{Function: f, Branches: b}}, taken)
 			if err != nil || got != test.want {
 				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 			}
