@@ -1,8 +1,10 @@
 package profile_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,5 +76,41 @@ func TestOpened(t *testing.T) {
 	}
 	if got := function(); got != "main.main" {
 		t.Errorf("of a program that is back: %q", got)
+	}
+}
+
+// TestPatience: symbols of what came after the first round are read once enough rounds have
+// asked for it.
+func TestPatience(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := &object.Opened{Patience: 2}
+	defer opened.Close()
+	round := func(names ...string) (list []bool) {
+		y := profile.NewSymbolizer(profile.Config{Opened: opened})
+		defer y.Close()
+		for i, name := range names {
+			spaces := profile.NewSpaces()
+			spaces.Map(1, profile.Mapping{PID: 7 + i, Start: 0x400000, Len: 1 << 30, File: name})
+			spaces.Settle()
+			found, err := y.Lookup(spaces.Find(1, 7+i, 0x400000, profile.User).File, "main.main")
+			if err != nil && !errors.Is(err, object.ErrLater) {
+				t.Fatal(err)
+			}
+			list = append(list, len(found) > 0)
+		}
+		return list
+	}
+	late := filepath.Join(t.TempDir(), "late")
+	if err := os.Link(self, late); err != nil {
+		t.Skip(err)
+	}
+	for i, want := range [][]bool{{true}, {true, false}, {true, false}, {true, true}, {true, true}} {
+		names := []string{self, late}[:len(want)]
+		if got := round(names...); !slices.Equal(got, want) {
+			t.Errorf("round %d: %v have names, want %v", i, got, want)
+		}
 	}
 }

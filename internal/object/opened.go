@@ -3,6 +3,7 @@ package object
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 )
@@ -11,10 +12,25 @@ import (
 // read them once. They must be read one after another: each is a round, and ends with a call
 // of End. What no round asked for in a while is closed.
 type Opened struct {
+	// Patience is how many rounds, after the first, ask for an object in vain before it is opened.
+	// So no symbols are read of programs that end soon.
+	Patience int
+
 	mu      sync.Mutex
 	round   int
 	objects map[string]*openedObject
-	lists   map[string]openedList // by path
+	asked   map[string]openedAsked // objects that are not open
+	lists   map[string]openedList  // by path
+}
+
+// ErrLater is the error of an object that is opened only if later rounds ask for it.
+var ErrLater = errors.New("symbols are read if it runs on")
+
+// openedAsked is when an object was asked for in vain.
+type openedAsked struct {
+	info   os.FileInfo
+	rounds int // in how many
+	last   int
 }
 
 // An openedObject is a file that is open.
@@ -68,6 +84,9 @@ func (k *Opened) Open(path string, o Options) (*Object, error) {
 		delete(k.objects, key)
 		k.objects[fmt.Sprint(k.round, " ", key)] = old
 	}
+	if k.later(key, info) {
+		return nil, ErrLater
+	}
 	file, err := Open(path, o)
 	if err != nil {
 		return nil, err
@@ -77,6 +96,30 @@ func (k *Opened) Open(path string, o Options) (*Object, error) {
 	}
 	k.objects[key] = &openedObject{file, info, k.round}
 	return file, nil
+}
+
+// later reports whether an object is to wait. What was there in the first round need not.
+func (k *Opened) later(key string, info os.FileInfo) bool {
+	if k.Patience == 0 || k.round == 0 {
+		return false
+	}
+	a := k.asked[key]
+	if a.info == nil || !os.SameFile(a.info, info) {
+		a = openedAsked{info: info, last: -1}
+	}
+	if a.last < k.round {
+		a.last = k.round
+		a.rounds++
+	}
+	if a.rounds > k.Patience {
+		delete(k.asked, key)
+		return false
+	}
+	if k.asked == nil {
+		k.asked = map[string]openedAsked{}
+	}
+	k.asked[key] = a
+	return true
 }
 
 // List returns a list of symbols. It is read when its state has changed.
@@ -102,6 +145,7 @@ func (k *Opened) End() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.round++
+	maps.DeleteFunc(k.asked, func(_ string, a openedAsked) bool { return k.round-a.last > openedRounds })
 	var errs []error
 	for key, o := range k.objects {
 		if k.round-o.round > openedRounds || len(k.objects) > openedMost && k.round-o.round > 1 {

@@ -111,6 +111,7 @@ const (
 	bytesMost  = 32 << 20
 	ringSize   = 128 << 10
 	usualPlace = 100
+	patience   = 2 // windows without symbols of a new program
 )
 
 // A Sampler makes the accounts of one window after another.
@@ -139,7 +140,7 @@ func New(o Options) (*Sampler, error) {
 		o.Most = usualPlace
 	}
 	o.Sample.RingSize, o.Sample.Cgroups = ringSize, o.By == counts.Cgroup
-	return &Sampler{o: o, by: by, file: f, kept: perfrecord.Kept{Brief: true}}, nil
+	return &Sampler{o: o, by: by, file: f, opened: object.Opened{Patience: patience}, kept: perfrecord.Kept{Brief: true}}, nil
 }
 
 // Retarget has further windows be of another target.
