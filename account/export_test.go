@@ -6,7 +6,3 @@ func (b *Binding) Name(column int) string { return b.Names[column] }
 
 // NodeColumns returns the columns that each node rests on.
 func (b *Binding) NodeColumns() [][]int { return b.nodeColumns() }
-
-// IsLinked reports whether an unflagged node is in view because of another node, or as a figure
-// without threshold.
-func (a *Account) IsLinked(node int) bool { return a.linked[node] }

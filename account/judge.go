@@ -390,6 +390,10 @@ func (a *Account) Linked(node int) []int {
 	return list
 }
 
+// IsLinked reports whether an unflagged node is in view because of another node, or as a figure
+// without threshold.
+func (a *Account) IsLinked(node int) bool { return a.linked[node] }
+
 // Hotspot is the least share of the whole that a hotspot in the code has.
 const Hotspot = 0.05
 
