@@ -423,12 +423,15 @@ func testTimed(t *testing.T, simulator string, says []string) {
 			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
-	want := " Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu"
+	want := "Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu"
 	if simulator == string(simulation.QEMU) {
 		want += " Vt Vbt Vwt" // variances, as its windows are samples
 	}
-	if !strings.Contains(first, want+"\n") {
-		t.Errorf("no line ends with %q", want)
+	line := regexp.MustCompile(`(?m)^events: .*$`).FindString(first)
+	for _, event := range strings.Fields(want) {
+		if !slices.Contains(strings.Fields(line), event) {
+			t.Errorf("%s is missing: %s", event, line)
+		}
 	}
 	other, said := simulate("power.callgrind", "--cpu", "power7")
 	untimed := !strings.Contains(other, " Ct ")
