@@ -61,8 +61,9 @@ type Stack struct {
 // function.
 //
 // The file is read twice: for what was mapped when, and for the samples. If their callchains
-// exceed the memory, another reading takes the rest. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
-// lightest ones end early, in an OthersFrame; a note says how many samples they have.
+// exceed the memory, another reading takes the rest. Memory grows with the number of different
+// stacks, up to Options.StackMemory. Then the lightest ones end early, in an OthersFrame; a
+// note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
 // that caused them; the frames around it are those of the interrupt. User stacks that were

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"sort"
@@ -109,14 +110,6 @@ func perfMap(path string) []symbol {
 		list = append(list, symbol{start, size, string(name)})
 		return len(list) < mostSymbols
 	})
-	sorting.Stable(list, func(a, b symbol) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	sorting.Stable(list, func(a, b symbol) int { return cmp.Compare(a.start, b.start) })
 	return list
 }
