@@ -99,7 +99,7 @@ func (r *Reader) resplit() (*counts.Table, error) {
 	p.gathered = gathered{}
 	for n, code := range codes {
 		for col := range p.columns {
-			p.codeSum(code, col).Merge(g.sums.at(n*p.columns + col))
+			g.addTo(p.codeSum(code, col), n*p.columns+col, col)
 		}
 	}
 	r.places, r.passed = p, make([]perfdata.Sum, p.columns)

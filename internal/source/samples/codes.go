@@ -11,7 +11,7 @@ import (
 type windows struct {
 	spaces *profile.Spaces
 	files  *files
-	user   [2]window // the last ones
+	user   [userWindows]window // by process and two megabytes of addresses
 	kernel window
 }
 
@@ -39,6 +39,9 @@ type window struct {
 	low, length uint64 // of the addresses; 0 for none
 	offset      uint64 // in the file, of low
 }
+
+// userWindows is how many mappings of processes are remembered, a power of two.
+const userWindows = 64
 
 // A codePlace is a place in the code by the number of its file.
 type codePlace struct {
@@ -131,14 +134,11 @@ func (c *windows) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace
 		}
 		return c.far(in, addr, mode, in.kernel, &c.kernel)
 	case profile.User:
-		if w := &c.user[0]; addr-w.low < w.length && w.space == in.user {
+		w := &c.user[(addr>>21+uint64(in.user)*7)%userWindows]
+		if addr-w.low < w.length && w.space == in.user {
 			return codePlace{w.offset + (addr - w.low), w.file}
 		}
-		c.user[0], c.user[1] = c.user[1], c.user[0]
-		if w := &c.user[0]; addr-w.low < w.length && w.space == in.user {
-			return codePlace{w.offset + (addr - w.low), w.file}
-		}
-		return c.far(in, addr, mode, in.user, &c.user[0])
+		return c.far(in, addr, mode, in.user, w)
 	}
 	at := c.spaces.Find(in.time, in.pid, addr, mode)
 	return codePlace{at.Offset, c.files.of(at.File)}
@@ -194,8 +194,8 @@ const seenAddresses = 1 << 15
 func (c *codes) lookUp() {
 	from := len(c.numbers)
 	c.numbers = append(c.numbers, make([]uint32, c.places.n-from)...)
-	for _, n := range inOrder(&c.places, from) {
-		c.numbers[n] = c.add(c.files.place(*c.places.at(int(n))))
+	for _, is := range inOrder(&c.places, from) {
+		c.numbers[is.number] = c.add(c.files.place(codePlace{is.offset, is.file}))
 	}
 }
 

@@ -1,7 +1,7 @@
 package samples
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -12,8 +12,13 @@ import (
 // of all places at once, by file and address. Symbols of neighbours are neighbours too.
 type gathered struct {
 	list  pages[codePlace]
-	index numberIndex         // of the places; the numbers are those of places and 1
-	sums  pages[perfdata.Sum] // by place, or by pair, and column
+	index numberIndex // of the places; the numbers are those of places and 1
+
+	// By place, or by pair, and column: how many samples had the value that is common in the
+	// column, and the sums of others.
+	equal  pages[uint32]
+	sums   pages[perfdata.Sum]
+	common []float64 // by column; NaN before the first sample
 
 	// Where samples are split by more than code: places within contexts.
 	pairs     pages[row]
@@ -58,8 +63,46 @@ func (g *gathered) pair(is row, columns int) int32 {
 
 // room makes room for another row of sums.
 func (g *gathered) room(columns int) {
+	if g.common == nil {
+		g.common = slices.Repeat([]float64{math.NaN()}, columns)
+	}
 	for range columns {
-		g.sums.add(perfdata.Sum{})
+		g.equal.add(0)
+	}
+}
+
+// add adds a sample to a cell of a column. Most samples have the same value, and are only counted.
+func (g *gathered) add(cell, column int, value float64) {
+	if n := g.equal.at(cell); value == g.common[column] && *n < math.MaxUint32 {
+		*n++
+		return
+	}
+	if math.IsNaN(g.common[column]) {
+		g.common[column] = value
+	}
+	g.sum(cell).AddAll(value, value*value, 1)
+}
+
+// sum returns the sum of a cell's samples that add did not count.
+func (g *gathered) sum(cell int) *perfdata.Sum {
+	page := cell / pageItems
+	if page >= len(g.sums.list) {
+		g.sums.list = append(g.sums.list, make([][]perfdata.Sum, page+1-len(g.sums.list))...)
+	}
+	if g.sums.list[page] == nil {
+		g.sums.list[page] = make([]perfdata.Sum, pageItems)
+	}
+	return g.sums.at(cell)
+}
+
+// addTo adds a cell of a column to another sum.
+func (g *gathered) addTo(to *perfdata.Sum, cell, column int) {
+	if page := cell / pageItems; page < len(g.sums.list) && g.sums.list[page] != nil {
+		to.Merge(g.sums.at(cell))
+	}
+	if n := *g.equal.at(cell); n > 0 {
+		value := g.common[column]
+		to.AddAll(float64(n)*value, float64(n)*value*value, int64(n))
 	}
 }
 
@@ -71,24 +114,45 @@ func numberIn[T comparable](list *pages[T], index *numberIndex, is T, hash func(
 			index.put(hash(*list.at(i)), uint32(i)+1)
 		}
 	}
-	found, slot, tag := index.look(hash(is), func(n uint32) bool { return *list.at(int(n) - 1) == is })
-	if found > 0 {
-		return int32(found) - 1, false
+	mask := uint32(len(index.slots) - 1)
+	at := hash(is)
+	tag := at &^ mask
+	for i := at & mask; ; i = (i + 1) & mask {
+		switch s := index.slots[i]; {
+		case s == 0:
+			n = int32(list.add(is))
+			index.slots[i] = tag | uint32(n+1)
+			return n, true
+		case s&^mask == tag && *list.at(int(s&mask) - 1) == is:
+			return int32(s&mask) - 1, false
+		}
 	}
-	n = int32(list.add(is))
-	index.slots[slot] = tag | uint32(n+1)
-	return n, true
 }
 
-// inOrder returns the numbers of places from one on, by file and address.
-func inOrder(places *pages[codePlace], from int) []int32 {
-	order := make([]int32, places.n-from)
+// A numberedPlace is a place with its number.
+type numberedPlace struct {
+	offset uint64
+	file   uint32
+	number int32
+}
+
+// inOrder returns places from one on with their numbers, by file and address.
+func inOrder(places *pages[codePlace], from int) []numberedPlace {
+	order := make([]numberedPlace, places.n-from)
 	for i := range order {
-		order[i] = int32(from + i)
+		is := places.at(from + i)
+		order[i] = numberedPlace{is.offset, is.file, int32(from + i)}
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		a, b := places.at(int(i)), places.at(int(j))
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset))
+	slices.SortFunc(order, func(a, b numberedPlace) int {
+		switch {
+		case a.file != b.file:
+			return int(a.file) - int(b.file)
+		case a.offset < b.offset:
+			return -1
+		case a.offset > b.offset:
+			return 1
+		}
+		return 0
 	})
 	return order
 }
@@ -104,11 +168,11 @@ func (p *places) lookUp() {
 	if p.recent == nil {
 		for n, c := range g.codes {
 			for col := range p.columns {
-				p.codeSum(c, col).Merge(g.sums.at(n*p.columns + col))
+				g.addTo(p.codeSum(c, col), n*p.columns+col, col)
 			}
 		}
 		p.gathered = gathered{}
-		clear(p.spots)
+		clear(p.recalled)
 		return
 	}
 	for i := range g.pairs.n {
@@ -117,13 +181,10 @@ func (p *places) lookUp() {
 			is.code = p.rowOf(is)
 		}
 		for col := range p.columns {
-			p.codeSum(is.code, col).Merge(g.sums.at(i*p.columns + col))
+			g.addTo(p.codeSum(is.code, col), i*p.columns+col, col)
 		}
 	}
-	if g.pairs, g.pairIndex, g.sums = (pages[row]{}), (numberIndex{}), (pages[perfdata.Sum]{}); g.list.n >= p.mostGathered() {
-		p.gathered = gathered{}
-		clear(p.spots)
-	}
+	g.pairs, g.pairIndex, g.equal, g.sums = pages[row]{}, numberIndex{}, pages[uint32]{}, pages[perfdata.Sum]{}
 	clear(p.recent)
 }
 
@@ -142,8 +203,8 @@ func (p *places) lookUpCodes() {
 		}
 		return
 	}
-	for _, n := range inOrder(&g.list, from) {
-		g.codes[n] = p.look(p.files.place(*g.list.at(int(n))))
+	for _, is := range inOrder(&g.list, from) {
+		g.codes[is.number] = p.look(p.files.place(codePlace{is.offset, is.file}))
 	}
 	moved := make([]int32, len(p.codes)-int(known)) // and 1
 	order := make([]key, 0, len(moved))

@@ -30,30 +30,32 @@ type symbolKey struct {
 // unite puts the inlined calls of a function together with its own code, if samples are in
 // both. A name that several functions of a file have stays apart.
 func (p *places) unite() {
-	own := map[symbolKey]*profile.Function{} // nil for a name of several
-	inlined := false
+	own := map[symbolKey]*profile.Function{} // nil for a name of several, or of none
+	for i := range p.codes {
+		if f := p.codes[i].function; f != nil && f.Inlined {
+			own[symbolKey{f.File, f.Symbol}] = nil
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	several := map[symbolKey]bool{}
 	for i := range p.codes {
 		f := p.codes[i].function
 		if f == nil || f.Inlined {
-			inlined = inlined || f != nil
 			continue
 		}
 		key := symbolKey{f.File, f.Symbol}
-		if other, ok := own[key]; ok && other != f {
-			f = nil
+		other, ok := own[key]
+		switch {
+		case !ok || other == f || several[key]:
+		case other == nil:
+			own[key] = f
+		default:
+			own[key], several[key] = nil, true
 		}
-		own[key] = f
-	}
-	if !inlined {
-		return
 	}
 	moved := make([]int32, len(p.codes))
-	at := map[key]int32{}
-	for i := range p.codes {
-		if k := &p.codes[i]; k.function == nil || !k.function.Inlined {
-			at[k.apart()] = int32(i)
-		}
-	}
 	for i := range p.codes {
 		moved[i] = int32(i)
 		k := &p.codes[i]
@@ -65,20 +67,24 @@ func (p *places) unite() {
 			continue
 		}
 		k.function = f
-		if k.line.function != nil {
-			k.line.function = f
+		if k.line.function == nil {
+			moved[i] = united(p.functions, f, int32(i))
+			continue
 		}
-		if to, ok := at[k.apart()]; ok {
-			moved[i] = to
-		} else {
-			at[k.apart()] = int32(i)
-		}
+		k.line.function = f
+		moved[i] = united(p.lines, k.line, int32(i))
 	}
 	p.move(moved)
 }
 
-// apart is what tells keys apart.
-func (k *key) apart() key { return key{function: k.function, line: k.line, others: k.others} }
+// united returns the number of a place by an index; that is the given one if it is not there yet.
+func united[K comparable](index map[K]int32, of K, n int32) int32 {
+	if other, ok := index[of]; ok {
+		return other
+	}
+	index[of] = n
+	return n
+}
 
 // move puts codes together: moved has for each the one that it becomes a part of, or itself.
 func (p *places) move(moved []int32) {
@@ -123,5 +129,5 @@ func (p *places) move(moved []int32) {
 	if p.recent == nil {
 		p.sums = sums
 	}
-	clear(p.far)
+	clear(p.recalled)
 }

@@ -160,7 +160,7 @@ func (o *order) wait(b *batch, i int) {
 // add is sift where nothing but the places matters. What it does for each sample is
 // most of what a flat profile costs.
 func (o *order) add(b *batch, from, to int, limit uint64) {
-	p, last := o.places, addressCode{}
+	p := o.places
 	before, till := o.before, o.till
 	for i := from; i < to; i++ {
 		s := &b.samples[i]
@@ -177,27 +177,21 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
-		space := o.spaces.Number(s.Time, s.PID, profile.Mode(s.Mode()))
-		if s.IP != last.ip || space != last.space || last.space == 0 {
-			last = *p.spot(space, s.IP)
-			if last.ip != s.IP || last.space != space || last.space == 0 {
-				last = addressCode{s.IP, space, o.look(s, space)}
-			}
+		code := p.find(o.place(s))
+		if p.gather {
+			p.gathered.add(int(code)*p.columns+column, column, s.Value)
+			continue
 		}
-		p.sum(last.code, column).AddAll(s.Value, s.Value*s.Value, 1)
+		p.codeSum(code, column).AddAll(s.Value, s.Value*s.Value, 1)
 	}
 	o.spans(b, before, till)
 }
 
-// look returns the number of a place that was not remembered, and remembers it.
-func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
+// place returns the place of a sample.
+func (o *order) place(s *perfdata.FlatSample) codePlace {
 	mode := profile.Mode(s.Mode())
-	in := codeSpace{pid: int(s.PID), time: s.Time, user: space, kernel: space}
-	code := o.places.find(o.windows.place(&in, s.IP, mode))
-	if space != 0 {
-		o.places.spotted(addressCode{s.IP, space, code})
-	}
-	return code
+	space := o.spaces.Number(s.Time, s.PID, mode)
+	return o.windows.place(&codeSpace{pid: int(s.PID), time: s.Time, user: space, kernel: space}, s.IP, mode)
 }
 
 // pass adds a sample to its place, and to what else samples are split by.
@@ -212,26 +206,26 @@ func (o *order) pass(b *batch, i int) {
 		o.exact[column]++
 	}
 	x := b.extra(i)
-	o.sum(s, x.context, column).Add(&perfdata.Amount{Value: s.Value, Enabled: x.enabled, Running: x.running})
+	o.places.add(o.row(s, x.context), column, &perfdata.Amount{Value: s.Value, Enabled: x.enabled, Running: x.running})
 }
 
-// sum returns where a sample is added up.
-func (o *order) sum(s *perfdata.FlatSample, number int32, column int) *perfdata.Sum {
+// row returns the number of a sample's place and context; -1 if it does not count.
+func (o *order) row(s *perfdata.FlatSample, number int32) int32 {
 	x := contextNumber{}
 	if len(o.contexts) > 0 {
 		x = o.contexts[number]
 	}
 	if o.keep.named() && !o.keep.names(o.spaces, s.Time, x.is, o.cgroup(x.is.cgroup)) {
-		return &o.places.dropped[column]
+		return -1
 	}
 	if o.places.told.Has(counts.Comm) {
 		x.number = o.places.named(x.is, o.comm(s.Time, x.is.tid))
 	}
 	code := int32(0)
 	if !o.places.codeless() {
-		code = o.code(s)
+		code = o.places.find(o.place(s))
 	}
-	return o.places.within(x.number, code, column)
+	return o.places.within(x.number, code)
 }
 
 // comm returns the name of a thread at a time.
@@ -246,16 +240,6 @@ func (o *order) comm(time uint64, tid int32) string {
 	default:
 		return name
 	}
-}
-
-// code returns the number of the place in the code of a sample; see places.find.
-func (o *order) code(s *perfdata.FlatSample) int32 {
-	space := o.spaces.Number(s.Time, s.PID, profile.Mode(s.Mode()))
-	spot := o.places.spot(space, s.IP)
-	if spot.ip != s.IP || spot.space != space || space == 0 {
-		return o.look(s, space)
-	}
-	return spot.code
 }
 
 // nameCgroup notes the path of a cgroup.

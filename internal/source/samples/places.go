@@ -17,19 +17,17 @@ type places struct {
 	symbols functionsOf
 	columns int
 
-	codes   []key          // places in the code, by number
-	united  []int32        // the numbers of codes since unite, by the former ones; nil if they are the same
-	rows    []row          // by row, if samples are split by more than code; else rows are those of codes
-	sums    []perfdata.Sum // by row and column
-	dropped []perfdata.Sum // of what does not count, by column
-	spots   []addressCode
-	far     []placeCode
-	files   *files
+	codes    []key          // places in the code, by number
+	united   []int32        // the numbers of codes since unite, by the former ones; nil if they are the same
+	rows     []row          // by row, if samples are split by more than code; else rows are those of codes
+	sums     []perfdata.Sum // by row and column
+	dropped  []perfdata.Sum // of what does not count, by column
+	recalled []placeCode
+	missed   int // times that a place was not remembered, since recalled grew
+	files    *files
 	// gather says that places may be looked up together; see gathers.
 	gather   bool
 	gathered gathered
-	unseen   int // times that an address was not remembered, since spots grew
-	missed   int // likewise of places and far
 
 	modules      map[*profile.File]int32
 	functions    map[*profile.Function]int32
@@ -69,14 +67,7 @@ type line struct {
 	function *profile.Function // nil if samples are not split by function
 }
 
-// An addressCode is an address whose place in the code was looked up.
-type addressCode struct {
-	ip    uint64
-	space uint32 // see [profile.Spaces.Number]; 0 for none
-	code  int32  // see places.find
-}
-
-// A placeCode is a place whose row was looked up. Programs are at few places
+// A placeCode is a place whose number was looked up. Programs are at few places
 // again and again, and so are processes that run the same program.
 type placeCode struct {
 	offset uint64
@@ -84,17 +75,17 @@ type placeCode struct {
 	code   int32  // its number and 1; 0 for none, -1 for one that does not count
 }
 
-// How much is remembered, powers of two: few addresses and places, which the processor's
-// caches have room for, unless there are many.
+// How much is remembered, powers of two: few places, which the processor's caches have
+// room for, unless there are many.
 const (
-	rememberFirst = 1 << 12 // of both
-	rememberSpots = 1 << 16
-	rememberMost  = 1 << 20
-	rememberRows  = 1 << 12
+	rememberFirst    = 1 << 12
+	rememberGathered = 1 << 16
+	rememberMost     = 1 << 20
+	rememberRows     = 1 << 12
 )
 
 func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols functionsOf) places {
-	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]addressCode, rememberFirst), far: make([]placeCode, rememberFirst),
+	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, recalled: make([]placeCode, rememberFirst),
 		others: -1, overflow: -1,
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
 		lines: map[line]int32{}, instructions: map[profile.Place]int32{},
@@ -123,12 +114,16 @@ func (p *places) begin(columns int) {
 	}
 }
 
-// sum returns what a column has added up at what find returned.
-func (p *places) sum(code int32, column int) *perfdata.Sum {
-	if p.gather {
-		return p.gathered.sums.at(int(code)*p.columns + column)
+// add adds a sample to what find or within returned.
+func (p *places) add(n int32, column int, a *perfdata.Amount) {
+	switch {
+	case !p.gather || n < 0:
+		p.codeSum(n, column).Add(a)
+	case a.Enabled > 0:
+		p.gathered.sum(int(n)*p.columns + column).Add(a)
+	default:
+		p.gathered.add(int(n)*p.columns+column, column, a.Value)
 	}
-	return p.codeSum(code, column)
 }
 
 // codeSum returns what a column has added up at a place in the code.
@@ -139,19 +134,12 @@ func (p *places) codeSum(code int32, column int) *perfdata.Sum {
 	return &p.sums[int(code)*p.columns+column]
 }
 
-// within is sum, for a place in a context.
-func (p *places) within(x, code int32, column int) *perfdata.Sum {
+// within returns the number of a place in a context.
+func (p *places) within(x, code int32) int32 {
 	if code >= 0 && p.recent != nil {
-		code = p.cross(x, code)
+		return p.cross(x, code)
 	}
-	return p.sum(code, column)
-}
-
-// spot returns where an address in a space is remembered, if it is.
-func (p *places) spot(space uint32, ip uint64) *addressCode {
-	// Neighbours stay neighbours, and spaces are apart.
-	spread := (ip ^ ip>>20) + uint64(space)*0x9e3779b97f4a7c15
-	return &p.spots[(spread^spread>>32)&uint64(len(p.spots)-1)]
+	return code
 }
 
 // cross returns the row of a place in a context.
@@ -227,36 +215,38 @@ func (p *places) context(x context) int32 {
 	return n
 }
 
-// spotted remembers the place of an address.
-func (p *places) spotted(is addressCode) {
-	if p.unseen++; p.unseen > len(p.spots) && len(p.spots) < rememberSpots {
-		p.spots, p.unseen = make([]addressCode, 2*len(p.spots)), 0
-	}
-	*p.spot(is.space, is.ip) = is
-}
-
 // find returns the number of a place in the code, a negative one if it does not count. It is
 // that of a gathered place if these are looked up together.
 func (p *places) find(is codePlace) int32 {
+	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15 // neighbours stay neighbours
+	slot := &p.recalled[(spread^spread>>32)&uint64(len(p.recalled)-1)]
+	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
+		return p.met(slot, is)
+	}
+	return slot.code - 1
+}
+
+// met is find for a place that was not remembered. The slot is its own from now on.
+func (p *places) met(slot *placeCode, is codePlace) int32 {
+	code, most := int32(-1), rememberMost
 	if p.gather {
 		if p.gathered.list.n >= p.mostGathered() {
 			p.lookUp()
+			p.gathered = gathered{}
+			clear(p.recalled)
 		}
-		return p.gathered.number(is, p.columns, p.recent != nil)
+		code, most = p.gathered.number(is, p.columns, p.recent != nil), rememberGathered
+	} else {
+		code = p.look(p.files.place(is))
 	}
-	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15
-	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
-	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
-		*slot = placeCode{is.offset, is.file, -1}
-		if n := p.look(p.files.place(is)); n >= 0 {
-			slot.code = n + 1
-		}
-		p.missed++
-		if p.missed > len(p.far) && len(p.far) < rememberMost {
-			p.far, p.missed = make([]placeCode, 2*len(p.far)), 0
-		}
+	*slot = placeCode{is.offset, is.file, max(code+1, 0)}
+	if code < 0 {
+		slot.code = -1
 	}
-	return slot.code - 1
+	if p.missed++; p.missed > len(p.recalled) && len(p.recalled) < most {
+		p.recalled, p.missed = make([]placeCode, 2*len(p.recalled)), 0
+	}
+	return code
 }
 
 // look returns the number of a place, which is made at its first sample; -1 for one
@@ -374,7 +364,7 @@ func (p *places) code(k *key) counts.Code {
 
 // forget drops what finds places: there are no more samples.
 func (p *places) forget() {
-	p.spots, p.far, p.modules, p.functions, p.lines, p.instructions, p.crossed = nil, nil, nil, nil, nil, nil, nil
+	p.recalled, p.modules, p.functions, p.lines, p.instructions, p.crossed = nil, nil, nil, nil, nil, nil
 }
 
 // samples returns how many samples places in the code have, by their numbers.

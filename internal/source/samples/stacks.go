@@ -297,7 +297,7 @@ func (s *Stacks) placed() {
 			}
 			s.places[code] = *own
 		}
-		p.sum(int32(s.places[code]-1), col).Merge(sum)
+		p.codeSum(int32(s.places[code]-1), col).Merge(sum)
 	}
 	for i := range s.rows.n() {
 		for col := range s.columns {
