@@ -167,26 +167,21 @@ func openOnce(c *profile.Config) (done func()) {
 	return func() { c.Opened.Close(); c.Opened = nil }
 }
 
-// first reads the recording by function or instruction. It stops at functions of one name, if
-// that name is asked for.
+// first reads the recording by function or instruction. It stops where a name that is asked for
+// has turned out to mean several functions.
 func (n *annotator) first(o samples.Options, want *symbol) (*counts.Table, error) {
 	if o.By != counts.Function {
 		return n.table(o)
 	}
-	var same []*profile.Function
-	if want != nil && want.text != "" {
-		o.Enough = func(f *profile.Function) bool {
-			if want.names(f) && !slices.ContainsFunc(same, func(o *profile.Function) bool { return sameCode(o, f) }) {
-				same = append(same, f)
-			}
-			return len(same) > 1
-		}
+	met := meanings{of: want}
+	if want != nil && want.text != "" && want.is == nil {
+		o.Enough = met.several
 	}
 	o.Again = true
 	in, err := n.read(o)
 	switch {
 	case errors.Is(err, samples.ErrEnough):
-		return nil, fault.Inputf("%s: %w", n.file, want.several(same))
+		return nil, fault.Inputf("%s: %w", n.file, met.error())
 	case err != nil:
 		return nil, err
 	}

@@ -218,17 +218,70 @@ func (s *symbol) ambiguous(list []candidate, t *counts.Table, clock int) error {
 	return fmt.Errorf("%s is the name, or a part of the names, of %d functions: %s", s.text, len(list), candidateNames(list, t, clock))
 }
 
-// several is the error of a name of several functions, of those that were found by now.
-func (s *symbol) several(list []*profile.Function) error {
+// meanings are the functions that a symbol may mean, of the samples so far.
+type meanings struct {
+	of          *symbol
+	known       map[*profile.Function]bool
+	same, parts []*profile.Function    // with the name, and with the name as a part of theirs
+	files       map[*profile.File]bool // where the name was looked for
+	elsewhere   bool                   // a file has a function of exactly this name
+}
+
+// several reports whether the symbol means several functions, one more included. A part of
+// their names does not if one of the programs has a function of exactly this name.
+func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
+	switch {
+	case m.known[f] || !m.of.inModule(counts.Name(f.File.Base())):
+	case m.of.names(f):
+		m.same = appendCode(m.same, f)
+	case strings.Contains(counts.Name(f.Name), m.of.name):
+		m.parts = appendCode(m.parts, f)
+	}
+	if m.known == nil {
+		m.known, m.files = map[*profile.Function]bool{}, map[*profile.File]bool{}
+	}
+	m.known[f], m.files[f.File] = true, m.files[f.File]
+	if len(m.same) > 0 || len(m.parts) < 2 {
+		return len(m.same) > 1
+	}
+	for file, asked := range m.files {
+		if !asked && !m.elsewhere && m.of.inModule(counts.Name(file.Base())) {
+			list, err := y.Lookup(file, m.of.name)
+			m.elsewhere = err == nil && len(list) > 0
+		}
+		m.files[file] = true
+	}
+	return !m.elsewhere
+}
+
+// appendCode appends a function, if it is not there yet and there is room for its name in a message.
+func appendCode(list []*profile.Function, f *profile.Function) []*profile.Function {
+	if len(list) < candidatesShown && !slices.ContainsFunc(list, func(o *profile.Function) bool { return sameCode(o, f) }) {
+		list = append(list, f)
+	}
+	return list
+}
+
+// error is the error of a symbol that means several functions.
+func (m *meanings) error() error {
+	list, is := m.same, "the name"
+	if len(list) < 2 {
+		list, is = m.parts, "a part of the names"
+	}
 	var names []string
-	for _, f := range list[:min(len(list), candidatesShown)] {
+	for _, f := range list {
 		name := counts.Name(f.File.Base()) + ":" + counts.Name(f.Name)
-		if slices.ContainsFunc(list, func(o *profile.Function) bool { return o != f && o.File.Base() == f.File.Base() }) {
+		if slices.ContainsFunc(list, func(o *profile.Function) bool {
+			return o != f && o.File.Base() == f.File.Base() && o.Name == f.Name
+		}) {
 			name = fmt.Sprintf("%s:%#x", counts.Name(f.File.Base()), f.Addr)
+		}
+		if r := []rune(name); len(r) > candidateWidth {
+			name = string(r[:candidateWidth]) + "…"
 		}
 		names = append(names, name)
 	}
-	return fmt.Errorf("%s is the name of several functions with samples, such as %s", s.text, strings.Join(names, ", "))
+	return fmt.Errorf("%s is %s of several functions with samples, such as %s", m.of.text, is, strings.Join(names, ", "))
 }
 
 func (s *symbol) nothing(list []candidate, t *counts.Table, clock int) error {

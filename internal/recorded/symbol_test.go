@@ -76,12 +76,19 @@ func TestSeveral(t *testing.T) {
 		t.Error("sameCode")
 	}
 	s := &symbol{text: "main", name: "main"}
+	d, e := f("/bin/a", "domain", 80), f("/lib/b.so", "main_loop", 96)
 	for want, list := range map[string][]*profile.Function{
-		"main is the name of several functions with samples, such as a:main, b.so:main":         {a, b},
-		"main is the name of several functions with samples, such as a:0x10, b.so:main, a:0x30": {a, b, c},
+		"main is the name of several functions with samples, such as a:main, b.so:main":                   {a, b},
+		"main is the name of several functions with samples, such as a:0x10, b.so:main, a:0x30":           {a, b, d, c},
+		"main is a part of the names of several functions with samples, such as a:domain, b.so:main_loop": {d, e},
 	} {
-		if got := s.several(list).Error(); got != want {
-			t.Errorf("%s, want %s", got, want)
+		met, y := meanings{of: s}, profile.NewSymbolizer(profile.Config{})
+		several := false
+		for _, f := range append(list, list...) {
+			several = met.several(f, y)
+		}
+		if got := met.error().Error(); got != want || !several {
+			t.Errorf("%s, %t, want %s", got, several, want)
 		}
 	}
 }

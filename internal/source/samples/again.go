@@ -15,7 +15,7 @@ var ErrEnough = errors.New("the rest of the recording is not needed")
 // A watch asks Options.Enough about the functions of the samples so far, from time to time.
 // It is nil if nothing is to be asked.
 type watch struct {
-	enough  func(f *profile.Function) bool
+	enough  func(f *profile.Function, y *profile.Symbolizer) bool
 	symbols functionsOf
 	batches int // that were taken
 	next    int // how many these are when it asks
@@ -34,7 +34,7 @@ func (r *Reader) newWatch() *watch {
 	return &watch{enough: r.opts.Enough, symbols: r.functions(), next: firstWatch}
 }
 
-// took notes that a batch was taken. The questions of one time are all asked.
+// took notes that a batch was taken. All questions of one time are asked, and the last answer counts.
 func (w *watch) took(p *places) {
 	if w == nil {
 		return
@@ -48,9 +48,7 @@ func (w *watch) took(p *places) {
 		w.seen = 0 // they were looked up, and are gathered anew
 	}
 	for ; w.seen < g.list.n; w.seen++ {
-		if w.enough(w.symbols.at(p.files.place(*g.list.at(w.seen)))) {
-			w.ended.Store(true)
-		}
+		w.ended.Store(w.enough(w.symbols.at(p.files.place(*g.list.at(w.seen))), w.symbols.Symbolizer))
 	}
 }
 

@@ -93,7 +93,7 @@ func TestEnough(t *testing.T) {
 	}{{"same", true}, {"alone", false}, {"none", false}} {
 		src := &counted{Reader: bytes.NewReader(data)}
 		found := map[uint64]bool{}
-		in := samples.NewReader(src, "test.data", samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}, Enough: func(f *profile.Function) bool {
+		in := samples.NewReader(src, "test.data", samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}, Enough: func(f *profile.Function, _ *profile.Symbolizer) bool {
 			if f.Name == tt.name {
 				found[f.Addr] = true
 			}

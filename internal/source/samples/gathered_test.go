@@ -19,7 +19,7 @@ func TestGathered(t *testing.T) {
 		path := filepath.Join("..", "..", "..", "source", "perfdata", "testdata", name)
 		for _, by := range []counts.By{1 << counts.Function, 1 << counts.Line, 1 << counts.Instruction, 1<<counts.Process | 1<<counts.Function, 1<<counts.Comm | 1<<counts.Line} {
 			var want *counts.Table
-			for _, most := range []int{all, 2} {
+			for _, most := range []int{all, 2, 3, 5} {
 				mostGathered = most
 				f, err := os.Open(path)
 				if err != nil {

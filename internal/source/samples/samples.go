@@ -50,9 +50,10 @@ type Options struct {
 	// Again keeps what [Reader.Instructions] and [Reader.Places] need.
 	Again bool
 
-	// Enough is asked about the functions of samples while the recording is read. Once it returns
-	// true, the rest is not read: Err is ErrEnough. It is for readers by place in the code alone.
-	Enough func(f *profile.Function) bool
+	// Enough is asked about the functions of samples while the recording is read, several at a
+	// time. If its last answer is true, the rest is not read: Err is ErrEnough. It is for
+	// readers by place in the code alone.
+	Enough func(f *profile.Function, y *profile.Symbolizer) bool
 
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
