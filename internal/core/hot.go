@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/sorting"
+	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -108,13 +111,17 @@ func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 	if len(words) == 0 {
 		return nil, nil, fault.Inputf("the simulation does not say which program it is from")
 	}
+	image, err := openProgram(filepath.Join(s.Symbols.Root, words[0]), s.Symbols)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer image.close()
 	for _, f := range s.Functions(t, s.Column) {
-		if filepath.Base(words[0]) != f.Code.Module {
+		if f.Code.Module != ModuleOf(t.Label) {
 			lost = append(lost, f.Code.Function)
 			continue
 		}
-		prog := &Program{File: filepath.Join(s.Symbols.Root, words[0]), Function: f.Code.Function, Symbols: s.Symbols, Syntax: s.Syntax}
-		listing, err := prog.List()
+		listing, err := image.list(f.Code.Addr, s.Syntax)
 		if err != nil {
 			lost = append(lost, f.Code.Function)
 			continue
@@ -141,6 +148,59 @@ func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 		}
 	}
 	return loops, lost, nil
+}
+
+// A program is a file with its symbols.
+type program struct {
+	object  *object.Object
+	symbols *profile.Symbolizer
+	file    *profile.File
+}
+
+func openProgram(name string, c profile.Config) (*program, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fault.Inputf("%s: %w", name, err)
+	}
+	o, err := object.Open(path, object.Options{})
+	if err != nil {
+		return &program{}, nil // all of its code is lost
+	}
+	return &program{o, profile.NewSymbolizer(c), &profile.File{Name: path}}, nil
+}
+
+func (p *program) close() {
+	if p.object != nil {
+		_ = p.symbols.Close()
+		_ = p.object.Close()
+	}
+}
+
+// list returns the code of the function that an address is in.
+func (p *program) list(addr uint64, syntax disasm.Syntax) (*code.Listing, error) {
+	if p.object == nil {
+		return nil, errNoCode
+	}
+	offset, ok := p.object.Offset(addr)
+	if !ok {
+		return nil, errNoCode
+	}
+	l, err := code.List(p.symbols, p.symbols.Function(profile.Place{File: p.file, Offset: offset}), syntax)
+	if err == nil && !modelled(l.Arch) {
+		err = errNoCode
+	}
+	return l, err
+}
+
+// errNoCode says that a function has no code that can be modelled.
+var errNoCode = errors.New("there is no code of it")
+
+// ModuleOf returns the module of a command's program; "" of none.
+func ModuleOf(command string) string {
+	if words := strings.Fields(command); len(words) > 0 {
+		return filepath.Base(words[0])
+	}
+	return ""
 }
 
 // Analyse analyses the hottest loops.

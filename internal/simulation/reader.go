@@ -35,13 +35,14 @@ type ReaderOptions struct {
 	// beyond is the share of the misses of the last simulated cache that a further cache
 	// answers, and not memory. With 0 the file's own share holds.
 	beyond float64
-	rows   int // the most places; 0 are all
+	rows   int         // the most places; 0 are all
+	also   counts.Kind // of the places of a second table
 }
 
 // valgrind returns the options of the reader of valgrind's files, and what closes the
 // program's files.
 func (o *ReaderOptions) valgrind() (valgrind.Options, func() error) {
-	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows}
+	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows, Also: o.also}
 	if !o.Chains {
 		return opts, func() error { return nil }
 	}

@@ -289,26 +289,31 @@ func (d *described) flush() error {
 }
 
 // mostPlaces is how many places a table has: many more than anybody reads.
-const mostPlaces = 4096
+const mostPlaces = 1024
 
-// Table returns the counts of the run. With a kind of places it adds those with the most
-// cycles, within functions if asked for.
-func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
-	return r.table(ReaderOptions{By: by, Within: within, rows: mostPlaces})
+// Tables return the counts of the run, and of the functions with the most cycles, and lines within
+// functions. Both are nil if nothing was counted.
+func (r *Result) Tables() (functions, lines *counts.Table, err error) {
+	o := ReaderOptions{By: counts.Line, Within: counts.By(0).With(counts.Function), also: counts.Function, rows: mostPlaces}
+	err = r.table(o, func(t *valgrind.Reader) { lines, functions = t.Table(), t.Also() })
+	return functions, lines, err
 }
 
 // Instructions returns the counts of the run, and of the instructions that are wanted.
-func (r *Result) Instructions(wanted func(*counts.Code) bool) (*counts.Table, error) {
-	return r.table(ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted})
+func (r *Result) Instructions(wanted func(*counts.Code) bool) (t *counts.Table, err error) {
+	o := ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted}
+	err = r.table(o, func(r *valgrind.Reader) { t = r.Table() })
+	return t, err
 }
 
-func (r *Result) table(o ReaderOptions) (*counts.Table, error) {
+// table reads the files, and calls done with their reader.
+func (r *Result) table(o ReaderOptions, done func(*valgrind.Reader)) error {
 	o.beyond, o.Chains = r.beyond, r.chains
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.files, opts)
-	if !files.Next() {
-		return nil, files.Err()
+	if files.Next() {
+		done(files)
 	}
-	return files.Table(), nil
+	return files.Err()
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
@@ -64,7 +63,7 @@ func simulated(t *testing.T, args ...string) (all, waits float64) {
 		t.Skipf("valgrind does not work here: %v", err)
 	}
 	defer r.Close()
-	table, err := r.Table(counts.Run, 0)
+	table, _, err := r.Tables()
 	if err != nil {
 		t.Fatal(err)
 	}

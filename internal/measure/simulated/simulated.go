@@ -224,7 +224,7 @@ func (s *Simulator) processor() string {
 func (s *Simulator) hotspots(a *account.Account) {
 	functions, lines := s.tables.functions, s.tables.lines
 	m := s.method.Account
-	t := hotspots.Tables{Functions: m.WithWhole(functions, accounting.WholeEvent), Lines: m.WithWhole(lines, accounting.WholeEvent), Column: len(functions.Columns)}
+	t := hotspots.Tables{Functions: s.tables.whole, Lines: m.WithWhole(lines, accounting.WholeEvent), Column: len(functions.Columns)}
 	if t.Functions == nil {
 		return
 	}
@@ -339,9 +339,8 @@ const (
 
 // places writes the account of the places with the most simulated cycles.
 func (s *Simulator) places(by counts.Kind) error {
-	t := s.tables.by(by)
-	t.Notes = nil // they are the run's
-	if t = s.method.Account.WithWhole(t, accounting.WholeEvent); t == nil {
+	t := s.by(by)
+	if t == nil {
 		return nil
 	}
 	m := *s.method

@@ -11,34 +11,42 @@ import (
 
 // Tables are what a simulation counted by function, and by line within functions. They are
 // read once.
-type tables struct{ functions, lines *counts.Table }
+type tables struct {
+	functions, lines *counts.Table
+	whole            *counts.Table // functions, with their part of the run's cycles; nil if it is not known
+}
 
 // read reads the tables.
 func (s *Simulator) read() (err error) {
-	if s.tables.functions, err = s.result.Table(counts.Function, 0); err != nil {
+	if s.tables.functions, s.tables.lines, err = s.result.Tables(); err != nil {
 		return err
 	}
 	if s.tables.functions == nil {
 		return fault.Machinef("the simulator counted nothing")
 	}
-	if s.tables.lines, err = s.result.Table(counts.Line, counts.By(0).With(counts.Function)); err != nil {
-		return err
-	}
 	for _, t := range []*counts.Table{s.tables.functions, s.tables.lines} {
 		t.Label, t.Duration = s.m.Options().Label, math.NaN()
 	}
+	s.tables.whole = s.method.Account.WithWhole(s.tables.functions, accounting.WholeEvent)
 	return nil
 }
 
 // run returns the counts of the run.
 func (t *tables) run() *counts.Table { return selected(t.functions, 1) }
 
-// by returns the counts of the places of a kind.
-func (t *tables) by(kind counts.Kind) *counts.Table {
-	if kind == counts.Function {
-		return selected(t.functions, len(t.functions.Scopes))
+// by returns the counts of the places of a kind, with their part of the run's cycles; nil if it is not
+// known.
+func (s *Simulator) by(kind counts.Kind) *counts.Table {
+	t := s.tables.whole
+	if kind == counts.Line && t != nil {
+		t = s.method.Account.WithWhole(joined(s.tables.lines), accounting.WholeEvent)
 	}
-	return joined(t.lines)
+	if t == nil {
+		return nil
+	}
+	t = selected(t, len(t.Scopes))
+	t.Notes = nil // they are the run's
+	return t
 }
 
 // selected returns a copy of the first scopes of a table.
@@ -90,15 +98,21 @@ func joined(t *counts.Table) *counts.Table {
 // nothing, such as of another architecture.
 func (s *Simulator) hotLoops() []*core.Result {
 	m := s.method.Account
-	functions := m.WithWhole(s.tables.functions, accounting.WholeEvent)
+	functions := s.tables.whole
 	if functions == nil || s.result.Core == nil {
 		return nil
 	}
 	column := len(functions.Columns) - 1
 	var o core.HotOptions
 	hot := map[counts.Code]bool{}
+	program := core.ModuleOf(s.m.Options().Label)
 	for _, f := range o.Functions(functions, column) {
-		hot[counts.Code{Module: f.Code.Module, Function: f.Code.Function}] = true
+		if f.Code.Module == program {
+			hot[counts.Code{Module: program, Function: f.Code.Function}] = true
+		}
+	}
+	if len(hot) == 0 {
+		return nil
 	}
 	t, err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] })
 	if err != nil || t == nil {

@@ -68,8 +68,8 @@ type image struct {
 	path string // "" for code of no file
 	pid  int    // of the process, if there is no file
 	file *object.Object
-	at   map[uint64]uint32 // numbers of instructions
-	list []uint32          // by address, once it was asked for
+	at   index
+	list []uint32 // the numbers of instructions by address, once they were asked for
 
 	lines     touched           // that were executed
 	functions map[uint64]uint32 // that were in windows, by address: their numbers
@@ -88,7 +88,7 @@ func (l *library) image(path string, pid int) *image {
 	}
 	i := l.images[key]
 	if i == nil {
-		i = &image{path: path, pid: pid, at: map[uint64]uint32{}, functions: map[uint64]uint32{}}
+		i = &image{path: path, pid: pid, at: newIndex(), functions: map[uint64]uint32{}}
 		if path != "" {
 			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
 		}
@@ -121,11 +121,8 @@ func (l *library) ordered() []*image {
 // sorted returns the instructions of an image: first those that were replaced, then the others by
 // address.
 func (l *library) sorted(i *image) iter.Seq[*instruction] {
-	if len(i.list) != len(i.at)+len(i.old) {
-		i.list = append(i.list[:0], i.old...)
-		for _, addr := range slices.Sorted(maps.Keys(i.at)) {
-			i.list = append(i.list, i.at[addr])
-		}
+	if len(i.list) != i.at.n+len(i.old) {
+		i.list = slices.Concat(i.old, i.at.list())
 	}
 	return func(yield func(*instruction) bool) {
 		for _, n := range i.list {
@@ -207,13 +204,13 @@ func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) 
 		l.replaced(i, addr, code, sizes)
 	}
 	for _, size := range sizes {
-		n, ok := i.at[addr]
+		n, ok := i.at.get(addr)
 		if !ok {
 			if l.n == maxInstructions {
 				return nil
 			}
 			n = uint32(l.n)
-			i.at[addr] = n
+			i.at.add(addr, n)
 			if l.n%chunk == 0 {
 				l.chunks = append(l.chunks, make([]instruction, chunk))
 			}

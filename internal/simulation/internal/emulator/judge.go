@@ -39,7 +39,7 @@ func (s *Simulation) unsupported() error {
 	last := b.insts[len(b.insts)-1]
 	in := s.run.code.inst(last)
 	for _, i := range s.run.code.ordered() {
-		if n, ok := i.at[in.addr]; !ok || n != last {
+		if n, ok := i.at.get(in.addr); !ok || n != last {
 			continue
 		}
 		at := newSymbols(i).at(in)
@@ -99,27 +99,28 @@ func (s *Simulation) hidden() (note string, share float64) {
 	for _, i := range s.run.code.ordered() {
 		functions := map[string]int64{}
 		crypto := cryptographic.MatchString(filepath.Base(i.path))
-		latest, variant := "", false
+		latest, name := -2, "" // no function has this number
 		for in := range s.run.code.sorted(i) {
 			all += in.executed
 			if i.file == nil {
 				continue
 			}
-			f, ok := i.file.Symbol(in.addr)
-			if ok && f.Name != latest {
-				latest, variant = f.Name, variants.MatchString(f.Name)
+			if n, _ := i.file.Number(in.addr); n != latest {
+				f, _ := i.file.Symbol(in.addr)
+				latest, name = n, ""
+				if variants.MatchString(f.Name) {
+					name = f.Name
+				} else if crypto {
+					name = filepath.Base(i.path)
+				}
 			}
-			name := ""
-			if ok && variant {
-				name = f.Name
-			} else if crypto {
-				name = filepath.Base(i.path)
+			if name == "" {
+				continue
 			}
 			if functions[name] += in.executed; s.run.code.digests(in) {
 				functions[name] -= digestEach * in.executed // QEMU 8.2 and later have these instructions
 			}
 		}
-		delete(functions, "")
 		for name, n := range functions {
 			if n > most {
 				which, most = name, n

@@ -45,7 +45,7 @@ func (i *image) madeAt(in *instruction) uint64 {
 func (l *library) replaced(i *image, addr uint64, code []byte, sizes []int) {
 	differs, at, end := false, 0, addr+uint64(len(code))
 	for _, size := range sizes {
-		if n, ok := i.at[addr+uint64(at)]; ok {
+		if n, ok := i.at.get(addr + uint64(at)); ok {
 			in := l.inst(n)
 			known := l.bytes[in.code : in.code+uint32(in.size)]
 			differs = differs || !slices.Equal(known, code[at:at+size])
@@ -56,8 +56,8 @@ func (l *library) replaced(i *image, addr uint64, code []byte, sizes []int) {
 		return
 	}
 	for ; addr < end; addr++ {
-		if n, ok := i.at[addr]; ok {
-			delete(i.at, addr)
+		if n, ok := i.at.get(addr); ok {
+			i.at.remove(addr)
 			i.old = append(i.old, n)
 		}
 	}

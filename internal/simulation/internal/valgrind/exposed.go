@@ -38,25 +38,28 @@ var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
 // storeMissEvents are those of stores.
 var storeMissEvents = [2][]string{{"D1mw"}, {"DLmw", "D2mw"}}
 
-// chain adds the misses of an instruction to those of chained loads, if it is one.
-func (r *Reader) chain(row int, costs []float64) {
+// chain reports whether an instruction is a chained load with misses, and adds them to those of
+// the run.
+func (r *Reader) chain(costs []float64) bool {
 	at := r.misses[0][0]
 	if at < 0 || at >= len(costs) || costs[at] == 0 {
-		return
+		return false
 	}
 	if r.lacks >= 0 && (r.lacks >= len(costs) || costs[r.lacks] == 0) { // it has a rate
-		return
+		return false
 	}
 	if !r.opts.Chained(r.ob.text[r.at.ob], r.at.addr) {
-		return
+		return false
 	}
+	r.chainedMisses(costs, &r.chained)
+	return true
+}
+
+// chainedMisses adds the misses of a chained load.
+func (r *Reader) chainedMisses(costs []float64, to *[2]float64) {
 	for i, at := range r.misses[0] {
-		if at < 0 || at >= len(costs) {
-			continue
-		}
-		r.chained[i] += costs[at]
-		if row >= 0 {
-			r.places.chained[row][i] += costs[at]
+		if at >= 0 && at < len(costs) {
+			to[i] += costs[at]
 		}
 	}
 }

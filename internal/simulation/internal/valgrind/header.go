@@ -184,6 +184,9 @@ func (r *Reader) nameEvents(events []string) error {
 	r.sums = append(r.sums, make([]float64, len(r.events)-len(r.sums))...)
 	r.only = append(r.only, make([]float64, len(r.events)-len(r.only))...)
 	r.places.widen(len(r.events))
+	if r.also != nil {
+		r.also.widen(len(r.events))
+	}
 	return nil
 }
 

@@ -55,8 +55,8 @@ const (
 	maxCells = 1 << 21 // of its table
 )
 
-func newPlaces(by counts.Kind, apart bool) places {
-	return places{by: by, apart: apart, rows: map[key]int32{}, last: -1, others: -1}
+func newPlaces(by counts.Kind, apart bool) *places {
+	return &places{by: by, apart: apart, rows: map[key]int32{}, last: -1, others: -1}
 }
 
 // moved says that a function begins.
@@ -171,7 +171,7 @@ func (p *places) largest(most int, by []int) (rows, rest []int) {
 
 // scope describes a row.
 func (r *Reader) scope(row int) counts.Scope {
-	p := &r.places
+	p := r.places
 	s := counts.RunScope("")
 	s.Kind = p.by
 	k := p.keys[row]

@@ -26,6 +26,8 @@ type Options struct {
 	// functions if one was inlined into others. Otherwise it is one place, which has a
 	// function only if no other function has the line.
 	Within counts.By
+	// Also is a kind of places that a second table is made of; see Reader.Also.
+	Also counts.Kind
 	// Beyond is the share of the misses of the last simulated cache that a further
 	// cache answers, and not memory. A file may say so as well, if it is 0 here.
 	Beyond float64
@@ -72,7 +74,8 @@ type Reader struct {
 	exposedMisses
 
 	where
-	places  places
+	places  *places
+	also    *places               // of Options.Also; nil for none
 	each    func(costs []float64) // is called with each line's own costs, if it is not nil
 	sums    []float64             // of the part, by event
 	only    []float64             // of the places that count, if not all do
@@ -142,6 +145,9 @@ func newReader(opts Options) *Reader {
 	r.ob, r.fl, r.fn = newNames(), newNames(), newNames()
 	r.fn.levels = true
 	r.places = newPlaces(opts.By, opts.Within.Has(counts.Function))
+	if opts.Also != counts.Run {
+		r.also = newPlaces(opts.Also, false)
+	}
 	r.header = header{lines: true}
 	r.table.Start, r.table.Duration = math.NaN(), math.NaN()
 	return r
@@ -186,6 +192,15 @@ func (r *Reader) Programs() []string {
 
 // Table returns the table, once Next has returned true.
 func (r *Reader) Table() *counts.Table { return &r.table }
+
+// Also returns the table by Options.Also, once Next has returned true.
+func (r *Reader) Also() *counts.Table {
+	other := *r
+	other.places, other.opts.By = r.also, r.opts.Also
+	other.table = counts.Table{Start: math.NaN(), Duration: math.NaN()}
+	other.fill()
+	return &other.table
+}
 
 // Err returns the error that ended the reading, an [Error] if the file is damaged.
 func (r *Reader) Err() error { return r.err }
@@ -247,7 +262,7 @@ func (r *Reader) open(name string) error {
 		n.forget()
 	}
 	r.at = position{}
-	r.places.moved()
+	r.moved()
 	return r.lines()
 }
 
@@ -324,17 +339,17 @@ func (r *Reader) position(key, value, all []byte) (err error) {
 	case "fn":
 		at.file = at.home // what was inlined has ended
 		if at.fn, err = r.fn.read(value); err == nil {
-			r.places.moved()
+			r.moved()
 		}
 	case "fl":
 		at.home, err = r.fl.read(value)
 		at.file = at.home
-		r.places.moved()
+		r.moved()
 	case "fi", "fe":
 		at.file, err = r.fl.read(value)
 	case "ob":
 		at.ob, err = r.ob.read(value)
-		r.places.moved()
+		r.moved()
 	// Of calls and jumps only the names are needed: they may be written here, and used by
 	// number later.
 	case "cfn", "jfn", "rfn", "frfn":
@@ -415,20 +430,38 @@ func (r *Reader) add(costs []float64) {
 	if r.opts.Only != nil && !r.counts() {
 		return
 	}
-	row := r.places.row(&r.at)
-	if r.opts.Chained != nil && r.header.instructions {
-		r.chain(row, costs)
-	}
+	chained := r.opts.Chained != nil && r.header.instructions && r.chain(costs)
 	if r.opts.Only != nil {
 		for i, v := range costs {
 			r.only[r.columns[i]] += v
 		}
 	}
-	if row >= 0 {
-		sums := r.places.sums[row*r.places.width:]
-		for i, v := range costs {
-			sums[r.columns[i]] += v
-		}
+	r.spend(r.places, costs, chained)
+	if r.also != nil {
+		r.spend(r.also, costs, chained)
+	}
+}
+
+// spend adds the costs of a line to its place, and to those of chained loads if it is one.
+func (r *Reader) spend(p *places, costs []float64, chained bool) {
+	row := p.row(&r.at)
+	if row < 0 {
+		return
+	}
+	sums := p.sums[row*p.width:]
+	for i, v := range costs {
+		sums[r.columns[i]] += v
+	}
+	if chained {
+		r.chainedMisses(costs, &p.chained[row])
+	}
+}
+
+// moved says that a function begins.
+func (r *Reader) moved() {
+	r.places.moved()
+	if r.also != nil {
+		r.also.moved()
 	}
 }
 

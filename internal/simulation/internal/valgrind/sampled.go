@@ -49,47 +49,55 @@ func (r *Reader) sampled(t *counts.Table, shown []int, sums [][]float64) {
 		if err != nil || column < 0 || !(relative > 0 && relative < mostRelative) {
 			continue
 		}
-		whole := r.total()[at]
+		whole, variance := r.total()[at], r.variance(at)
 		for scope := range t.Scopes {
 			c := t.Cell(scope, column)
-			v, known := r.variance(sums[scope], at)
-			if !known || t.Scopes[scope].Kind == counts.Run && r.opts.Only == nil {
-				v = relative * relative * whole * c.Value
+			if variance == nil || t.Scopes[scope].Kind == counts.Run && r.opts.Only == nil {
+				c.Variance = relative * relative * whole * c.Value
+				continue
 			}
-			c.Variance = v
+			c.Variance = variance(sums[scope])
 		}
 	}
 }
 
-// variance returns that of an event in a part of the run, by the variances of its instructions;
-// false without these. The parts of waiting have the same relative error.
-func (r *Reader) variance(sums []float64, event int) (float64, bool) {
-	of := func(name string) (float64, bool) {
-		at := slices.Index(r.events, name)
-		if at < 0 {
-			return 0, false
-		}
-		return sums[at], true
+// variance returns a function of a part's sums: an event's variance there. It is nil if instructions
+// have no variances. The parts of waiting have the same relative error.
+func (r *Reader) variance(event int) func(sums []float64) float64 {
+	waits := r.indices(waitEvents)
+	which := slices.Index([]string{"Ct", "Cbt"}, r.events[event])
+	if slices.Contains(waits, event) {
+		which = len(varianceEvents) - 1
 	}
-	switch name := r.events[event]; {
-	case name == "Ct":
-		v, ok := of(varianceEvents[0])
-		return v * VarianceUnit, ok
-	case name == "Cbt":
-		v, ok := of(varianceEvents[1])
-		return v * VarianceUnit, ok
-	case slices.Contains(waitEvents, name):
-		all := 0.0
-		for _, e := range waitEvents {
-			v, _ := of(e)
-			all += v
-		}
-		v, ok := of(varianceEvents[2])
-		if all == 0 {
-			return 0, ok
-		}
-		share := sums[event] / all
-		return v * VarianceUnit * share * share, ok
+	if which < 0 {
+		return nil
 	}
-	return 0, false
+	at := slices.Index(r.events, varianceEvents[which])
+	if at < 0 {
+		return nil
+	}
+	return func(sums []float64) float64 {
+		share := 1.0
+		if which == len(varianceEvents)-1 {
+			all := 0.0
+			for _, i := range waits {
+				all += sums[i]
+			}
+			if all == 0 {
+				return 0
+			}
+			share = sums[event] / all
+		}
+		return sums[at] * VarianceUnit * share * share
+	}
+}
+
+// indices returns the columns of events, as far as there are any.
+func (r *Reader) indices(events []string) (list []int) {
+	for i, e := range r.events {
+		if slices.Contains(events, e) {
+			list = append(list, i)
+		}
+	}
+	return list
 }

@@ -89,7 +89,7 @@ var cycleEvents = []string{"Ct", "Cbt", "C2t", "C3t", "Cmt", pageEvent, untimed}
 
 // join puts rows together with the others.
 func (r *Reader) join(rows []int) {
-	p := &r.places
+	p := r.places
 	if len(rows) > 0 && p.others < 0 {
 		p.others = p.add(key{}, &position{})
 	}
