@@ -12,8 +12,8 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// A joint is a normal distribution of the logarithms of counts, fitted to recordings of which
-// each has some of the events.
+// A joint is a normal distribution of the logarithms of counts. Each recording that it is fitted
+// to has some of the events.
 type joint struct {
 	mean []float64
 	cov  [][]float64
@@ -181,8 +181,8 @@ func shared(list []*recording) []string {
 	return slices.Sorted(maps.Keys(authors))
 }
 
-// TestRegressions predicts each count of the published recordings from their other counts, by a
-// joint distribution that is fitted to the recordings of all other authors. docs/audit.md has
+// TestRegressions predicts each count of the published recordings from their other counts. The
+// joint distribution is fitted to the recordings of all other authors. docs/audit.md has
 // how often a changed count would be noticed, and how many sound recordings would be called
 // improbable: the product has no such prediction.
 func TestRegressions(t *testing.T) {

@@ -15,6 +15,7 @@ type Result struct {
 	Together bool // its events are of one group
 	Runs     int
 	None     int     // runs without an error
+	Finer    int     // runs whose account recommends shorter intervals
 	Covered  float64 // share of the runs with an error whose interval holds the truth
 	Width    float64 // of the interval, against the ideal
 	Ideal    float64 // counts.Confidence times the root mean square of the real error
@@ -32,6 +33,9 @@ func (c *Counting) Try(k Kind, runs int) ([]Result, error) {
 		for i := range nodes {
 			if nodes[i].Section == "" && nodes[i].Level <= 2 {
 				list[i].add(&counted.Nodes[i], truth.Nodes[i].Value)
+				if counted.Finer > 0 {
+					list[i].Finer++
+				}
 			}
 		}
 	}
