@@ -283,6 +283,7 @@ type profileCell struct {
 	text  string
 	st    style
 	value float64
+	high  bool // above the threshold of a node that is judged by place
 }
 
 func newProfile(w io.Writer, o Options) *profile {
@@ -345,7 +346,8 @@ func (p *profile) begin(a *account.Account) {
 	p.whole = a.Clone()
 	level := max(1, p.o.Level)
 	for i := range m.Nodes {
-		if h.Flat == "" && a.Nodes[i].Known() && (p.wanted(a, i, level) && p.tells(a, i) || p.expanded(a, i)) {
+		byPlace := m.Nodes[i].Places && h.code() != counts.Run && p.o.Nodes == ""
+		if h.Flat == "" && a.Nodes[i].Known() && (byPlace || p.wanted(a, i, level) && p.tells(a, i) || p.expanded(a, i)) {
 			p.columns = append(p.columns, i)
 			p.skids = append(p.skids, len(h.skids(a, i)) > 0)
 		}
@@ -398,26 +400,27 @@ func (p *profile) eventCell(list []account.Count, whole *account.Count) profileC
 	s := portionOf(&c, ok, whole.Value)
 	switch {
 	case math.IsNaN(s.Value):
-		return profileCell{"–", dim, s.Value}
+		return profileCell{text: "–", st: dim, value: s.Value}
 	case s.Value > 0 && !s.Reliable():
 		p.grey = true
-		return profileCell{page.PercentOf(s.Value) + "?", dim, s.Value}
+		return profileCell{text: page.PercentOf(s.Value) + "?", st: dim, value: s.Value}
 	}
-	return profileCell{page.PercentOf(s.Value), plain, s.Value}
+	return profileCell{text: page.PercentOf(s.Value), value: s.Value}
 }
 
 func (p *profile) cell(a *account.Account, i int) profileCell {
 	v := &a.Nodes[i]
+	c := profileCell{text: page.Figure(a.Model(), i, v.Value), value: v.Value, high: v.Flagged && a.Model().Nodes[i].Places}
 	switch {
 	case !v.Known():
-		return profileCell{"–", dim, math.NaN()}
+		return profileCell{text: "–", st: dim, value: math.NaN()}
 	case !v.Reliable():
 		p.grey = true
-		return profileCell{page.Figure(a.Model(), i, v.Value) + "?", dim, v.Value}
-	case onPath(a, i):
-		return profileCell{page.Figure(a.Model(), i, v.Value), hot, v.Value}
+		c.text, c.st = c.text+"?", dim
+	case onPath(a, i) || c.high:
+		c.st = hot
 	}
-	return profileCell{page.Figure(a.Model(), i, v.Value), plain, v.Value}
+	return c
 }
 
 // End writes the lines.
@@ -428,13 +431,17 @@ func (p *profile) End() error {
 	return p.Flush()
 }
 
-// leaveZeros leaves out columns where nothing is above 0, unless they were asked for.
+// leaveZeros leaves out columns where nothing is above 0, or above the threshold of a node that
+// is judged by place. Columns that were asked for stay.
 func (p *profile) leaveZeros() {
 	if p.o.Nodes != "" || p.o.All || p.o.Expand != "" {
 		return
 	}
 	for k := len(p.columns) - 1; k >= 0; k-- {
-		zero := func(l profileLine) bool { c := l.cells[k]; return math.IsNaN(c.value) || math.Abs(c.value) < 0.0005 }
+		zero := func(l profileLine) bool {
+			c := l.cells[k]
+			return math.IsNaN(c.value) || math.Abs(c.value) < 0.0005 || p.whole.Model().Nodes[p.columns[k]].Places && !c.high
+		}
 		if slices.ContainsFunc(p.lines, func(l profileLine) bool { return !zero(l) }) {
 			continue
 		}
@@ -513,6 +520,7 @@ func (p *profile) foot() {
 	if slices.Contains(p.skids, true) {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
 	}
+	p.high()
 	if p.left > 0 {
 		p.Paragraph("note", p.o.Hint(fmt.Sprintf("%d more nodes do not fit in %d columns", p.left, p.Width), counts.Fix{Action: counts.ShowColumns}), 12, plain)
 	}
@@ -530,6 +538,27 @@ func (p *profile) foot() {
 		p.step("next", h.Next)
 	}
 }
+
+// high names the places where a node that is judged by place is above its threshold.
+func (p *profile) high() {
+	for k, i := range p.columns {
+		var at []string
+		for _, l := range p.lines {
+			if l.cells[k].high && l.cells[k].st == hot {
+				at = append(at, l.labels[len(l.labels)-1])
+			}
+		}
+		if more := len(at) - highMost; more > 0 {
+			at = append(at[:highMost], fmt.Sprintf("%d more", more))
+		}
+		if n := &p.whole.Model().Nodes[i]; len(at) > 0 {
+			p.Paragraph("high", n.Name+" of "+strings.Join(at, ", ")+": "+n.Title, 12, plain)
+		}
+	}
+}
+
+// highMost is how many places are named with a node that is above its threshold there.
+const highMost = 5
 
 // plural puts a noun into the plural.
 func plural(noun string) string {
