@@ -431,8 +431,8 @@ func (p *profile) End() error {
 	return p.Flush()
 }
 
-// leaveZeros leaves out columns where nothing is above 0, or above the threshold of a node that
-// is judged by place. Columns that were asked for stay.
+// leaveZeros leaves out columns where nothing is above 0. A node that is judged by place must
+// be above its threshold. Columns that were asked for stay.
 func (p *profile) leaveZeros() {
 	if p.o.Nodes != "" || p.o.All || p.o.Expand != "" {
 		return

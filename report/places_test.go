@@ -1,0 +1,58 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// TestJudgedByPlace writes functions of a Core 2, one of which starves the front end. The table
+// names it. Where none starves, nothing is said of it.
+func TestJudgedByPlace(t *testing.T) {
+	method, err := account.Load("core2", "core2-cycles", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		full float64 // cycles with full buffers in the second function
+		by   counts.Kind
+		want bool
+	}{{0.05e9, counts.Function, true}, {0.05e9, counts.Line, true}, {0.05e9, counts.Thread, false}, {0.55e9, counts.Function, false}} {
+		scopes := []counts.Scope{counts.RunScope("all")}
+		for i, name := range []string{"waits", "starves"} {
+			code := &counts.Code{Function: name, File: name, Line: i, Module: "prog"}
+			scopes = append(scopes, counts.Scope{Kind: tt.by, Label: name + "  (prog)", Thread: name, Code: code})
+		}
+		columns := []counts.Column{{Event: "CPU_CLK_UNHALTED.CORE"}, {Event: "RS_UOPS_DISPATCHED.CYCLES_NONE"}, {Event: "RESOURCE_STALLS.ANY"}}
+		table := counts.NewTable(&counts.Layout{Columns: columns, Scopes: scopes})
+		for row, values := range [][]float64{{2e9, 1.3e9, 0.75e9 + tt.full}, {1e9, 0.7e9, 0.75e9}, {1e9, 0.6e9, tt.full}} {
+			for col, v := range values {
+				*table.Cell(row, col) = counts.Cell{State: counts.Counted, Value: v, Samples: int64(v / 1e6)}
+			}
+		}
+		var out strings.Builder
+		w, err := report.New("tree", &out, report.Options{Layout: report.LayoutParts, Width: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.Begin(report.Header{CPU: method.CPU, Model: method.Model, Kind: "perf-data",
+			Profile: &report.Profile{By: []counts.Kind{tt.by}, Event: "CPU_CLK_UNHALTED.CORE", Samples: 2000, Places: 2}})
+		b := method.Bind(table.Layout)
+		for row := 0; err == nil && row < len(scopes); row++ {
+			err = w.Account(b.Evaluate(table, account.Place{Self: row}, nil))
+		}
+		if err == nil {
+			err = w.End()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Contains(out.String(), "high      Starvation_Hint of starves: ") && strings.Contains(out.String(), "  0.55\n")
+		if said := strings.Contains(out.String(), "Starvation"); got != tt.want || said != tt.want {
+			t.Errorf("%v: want %v\n%s", tt, tt.want, out.String())
+		}
+	}
+}
