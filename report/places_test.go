@@ -9,7 +9,7 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// TestJudgedByPlace writes functions of a Core 2, one of which starves the front end. The table
+// TestJudgedByPlace writes two functions of a Core 2. One of them starves the front end. The table
 // names it. Where none starves, nothing is said of it.
 func TestJudgedByPlace(t *testing.T) {
 	method, err := account.Load("core2", "core2-cycles", account.Options{})
