@@ -19,7 +19,13 @@ const (
 // windows; NaN for other values.
 func (a *Account) NoError(node int) (why string, bound float64) {
 	v := &a.Nodes[node]
-	if !v.Known() || !math.IsNaN(v.Error) || !v.counted || !(v.Coverage < alwaysCounted) {
+	if !v.Known() || !math.IsNaN(v.Error) || !v.counted {
+		return "", math.NaN()
+	}
+	if a.table.NoError != "" {
+		return "not known, because " + a.table.NoError, math.NaN()
+	}
+	if !(v.Coverage < alwaysCounted) {
 		return "", math.NaN()
 	}
 	bound = math.NaN()

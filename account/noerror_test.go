@@ -113,3 +113,18 @@ func TestNarrowerSlots(t *testing.T) {
 		}
 	}
 }
+
+// TestNoErrorOfEstimates checks that estimates without variances say what their source says of it.
+func TestNoErrorOfEstimates(t *testing.T) {
+	method := toy(t, account.Options{})
+	table := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: "CYC"}, {Event: "STALL"}}, Scopes: []counts.Scope{counts.RunScope("")}})
+	table.NoError = "there is one sample"
+	for col, v := range []float64{100, 40} {
+		*table.Cell(0, col) = counts.Cell{State: counts.Counted, Value: v}
+	}
+	a := method.Bind(table.Layout).Evaluate(table, account.Place{}, nil)
+	i, _ := a.Node("Stalled")
+	if why, _ := a.NoError(i); why != "not known, because there is one sample" {
+		t.Errorf("without an error: %q", why)
+	}
+}

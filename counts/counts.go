@@ -265,6 +265,7 @@ type Table struct {
 	Elapsed  float64 // ± of Duration in seconds, from repeats; 0 where not known
 	Line     int     // line in the source where the block begins; 0 where lines mean nothing
 	Relative bool    // cells' times are proportions, not nanoseconds: the source gave percentages and no duration
+	NoError  string  // why no cell has a Variance, if the counts are estimates without one
 	Notes    []Note
 
 	cells   []Cell

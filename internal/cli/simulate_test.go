@@ -217,8 +217,7 @@ func TestSimulated(t *testing.T) {
 			if path := reported.Accounts[0].Bottleneck; len(path) > 0 {
 				got = path[len(path)-1]
 			}
-			waits := got == "Cycles.L2_Hit" || got == "Cycles.Memory"
-			if got != tt.bottleneck && !(tt.what == "chase" && waits && fewWindows(t, w.kept)) {
+			if got != tt.bottleneck {
 				t.Errorf("%s: bottleneck %q, want %q: %+v", tt.what, got, tt.bottleneck, reported.Accounts[0].Nodes)
 			}
 			if short {
@@ -229,17 +228,6 @@ func TestSimulated(t *testing.T) {
 			}
 		})
 	}
-}
-
-// fewWindows reports whether a program was simulated in fewer than four windows, whose costs may
-// be those of its beginning: a program that waits for memory has few blocks in its time.
-func fewWindows(t *testing.T, kept string) bool {
-	t.Helper()
-	text, err := os.ReadFile(kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return regexp.MustCompile(`core executes them, in [0-3] windows`).Match(text)
 }
 
 // TestSimulatedParts compares the parts of Issue of a simulation with those that report finds

@@ -173,7 +173,7 @@ func withSplit(t *counts.Table, sum [parts]counts.Cell, run float64) *counts.Tab
 		add = append(add, counts.Cell{Value: run})
 	}
 	out := counts.NewTable(&l)
-	out.Label, out.CPU, out.Start, out.Duration, out.Notes, out.Line = t.Label, t.CPU, t.Start, t.Duration, t.Notes, t.Line
+	out.Label, out.CPU, out.Start, out.Duration, out.Notes, out.NoError, out.Line = t.Label, t.CPU, t.Start, t.Duration, t.Notes, t.NoError, t.Line
 	for row := range t.Scopes {
 		copy(out.Row(row), t.Row(row))
 	}

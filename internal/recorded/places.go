@@ -312,7 +312,7 @@ func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, e
 // row is the first row of a table.
 func (p *placeReport) row(t *counts.Table) *counts.Table {
 	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
-	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes, whole.NoError = t.Label, t.CPU, t.Start, t.Duration, t.Notes, t.NoError
 	copy(whole.Row(0), t.Row(0))
 	return whole
 }

@@ -128,13 +128,13 @@ func (o *Options) emulation(core *Core) emulator.Options {
 	}
 }
 
-// samples returns how many blocks pass between samples, and how many the predictor sees before
-// a window, by native time.
+// samples returns the most blocks between samples, and the most that the predictor sees before a
+// window, by native time. Where a program begins, they are nearer each other: see the plugin.
 func samples(native time.Duration) (gap, warm int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second
 		windows    = 1000 // for a second
-		leastTotal = 100
+		leastTotal = 60
 		mostTotal  = 6000
 		mostWarm   = 5000
 		window     = 400

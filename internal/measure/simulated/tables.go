@@ -52,7 +52,7 @@ func (s *Simulator) by(kind counts.Kind) *counts.Table {
 // selected returns a copy of the first scopes of a table.
 func selected(t *counts.Table, scopes int) *counts.Table {
 	out := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:scopes]})
-	out.Label, out.CPU, out.Start, out.Duration, out.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	out.Label, out.CPU, out.Start, out.Duration, out.Notes, out.NoError = t.Label, t.CPU, t.Start, t.Duration, t.Notes, t.NoError
 	for i := range scopes {
 		copy(out.Row(i), t.Row(i))
 	}
@@ -84,7 +84,7 @@ func joined(t *counts.Table) *counts.Table {
 		to[i] = at
 	}
 	out := counts.NewTable(l)
-	out.Label, out.CPU, out.Start, out.Duration, out.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	out.Label, out.CPU, out.Start, out.Duration, out.Notes, out.NoError = t.Label, t.CPU, t.Start, t.Duration, t.Notes, t.NoError
 	for i := range t.Scopes {
 		for k, cell := range t.Row(i) {
 			c := out.Cell(to[i], k)

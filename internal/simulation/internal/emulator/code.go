@@ -138,8 +138,8 @@ func (l *library) sorted(i *image) iter.Seq[*instruction] {
 type instruction struct {
 	addr     uint64 // in the file
 	executed int64
-	seen     int64  // executions in samples
-	code     uint32 // where its bytes are, in the library
+	seen     float64 // executions by samples
+	code     uint32  // where its bytes are, in the library
 	size     uint8
 	cold     bool // the first of its line of code
 	streams  bool // it stores past the caches
@@ -162,20 +162,23 @@ type sample struct {
 	prefetches   bool // it asks for a line, at an address that QEMU does not say
 	op           pipeline.Op
 
-	// In samples: mispredictions, and fetches that missed the first level.
-	mispredicted int64
-	fetches      int64
-	// In windows: executions and accesses, loads and stores.
-	watched  int64
-	accesses [2]int64
+	// By samples: mispredictions, and fetches that missed the first level.
+	mispredicted float64
+	fetches      float64
+	// By windows: executions and accesses, loads and stores.
+	watched  float64
+	accesses [2]float64
 	// Of these, what counts: executions, the cycles with predicted branches and data in the
 	// first-level cache, those of mispredictions, and those of caches.
-	timed              int64
+	timed              float64
 	ideal, lost, waits float64
 	late               [parts]float64 // cycles that accesses were late, by reason
 
 	settled  parts3
 	of       *function      // once it was in a window
+	window   int            // the latest window that it was in
+	known    bool           // it was in one before
+	mean     [costs]float64 // of its cycles in those before
 	variance [costs]float64 // of its costs in the whole run
 }
 

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,6 +154,26 @@ func TestSame(t *testing.T) {
 	}
 	if !strings.Contains(texts[0].String(), "\ntotals: ") {
 		t.Error("there are no totals")
+	}
+}
+
+// TestWindows checks that a program of few blocks has windows enough, whatever the longest
+// distance. Together they stand for the whole run.
+func TestWindows(t *testing.T) {
+	s := emulated(t, compiled(t, "gcc", counting, "-pthread"), "once")
+	if s.run.code.ops == nil {
+		t.Skip("there is no model of a core for the programs of this machine")
+	}
+	var executed, stood float64
+	for _, i := range s.run.code.ordered() {
+		for in := range s.run.code.sorted(i) {
+			if executed += float64(in.executed); in.sample != nil {
+				stood += in.timed * windowBlocks / (windowBlocks - fillBlocks)
+			}
+		}
+	}
+	if n := s.run.whole.windows; n < 10 || math.Abs(stood/executed-1) > 0.3 {
+		t.Errorf("%d windows, which stand for %.0f of %.0f instructions", n, stood, executed)
 	}
 }
 

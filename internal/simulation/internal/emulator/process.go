@@ -31,9 +31,9 @@ type run struct {
 	shared  *caches.Shared
 	by      map[int]*process // by number; the latest program of each
 	all     []*process
-	windows []window
-	begun   int     // of the windows
-	cycles  float64 // of the windows
+	whole   function // all windows
+	begun   int      // of the windows
+	cycles  float64  // of the windows
 	clock   clock
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
@@ -73,7 +73,7 @@ type block struct {
 	start, end uint64
 	bias       uint64   // of addresses in memory over those in the file
 	insts      []uint32 // numbers
-	seen       int64    // executions in samples
+	seen       float64  // executions by samples
 	image      *image
 	of         *function // once it was in a window
 }

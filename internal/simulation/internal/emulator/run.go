@@ -33,9 +33,10 @@ type Options struct {
 	Core      *pipeline.Core // nil: the time of instructions is not known
 	Caches    caches.Config
 	Latencies Latencies
-	// Period is how many blocks of code pass between two windows, on average. Warm is how
-	// many before a window the branch predictor sees.
+	// Period is how many blocks of code pass between two windows at most, on average. Warm is
+	// how many before a window the branch predictor sees at most.
 	Period, Warm int64
+	phase        uint64 // of windows: they are elsewhere with another one
 	// Progress is told after each window how many cycles were simulated so far. Nil: nobody
 	// asks.
 	Progress func(cycles float64)
@@ -254,8 +255,8 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 	}
 	escaped := func(value string) string { return strings.ReplaceAll(value, ",", ",,") }
 	sets, ways := r.options.Caches.First()
-	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,sets=%d,ways=%d,period=%d,warm=%d,detail=%d,cpu=%s,plugin=%s",
-		escaped(plugin), escaped(r.dir), escaped(socket), sets, ways, r.options.Period, r.options.Warm, windowBlocks, escaped(models[target]), escaped(plugin)), "-0"}
+	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,sets=%d,ways=%d,period=%d,warm=%d,detail=%d,random=%d,cpu=%s,plugin=%s",
+		escaped(plugin), escaped(r.dir), escaped(socket), sets, ways, r.options.Period, r.options.Warm, windowBlocks, 0x9e3779b97f4a7c15^r.options.phase, escaped(models[target]), escaped(plugin)), "-0"}
 	if models[target] != "" {
 		options = append([]string{"-cpu", models[target]}, options...)
 	}

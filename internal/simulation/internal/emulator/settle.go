@@ -32,8 +32,7 @@ func settle(insts []*instruction) {
 	lost := share(insts, func(in *instruction) float64 { return in.lost })
 	waits := share(insts, func(in *instruction) float64 { return in.waits })
 	for n, in := range insts {
-		timed := float64(in.timed)
-		in.settled = parts3{cycles: in.ideal / timed, lost: lost[n] / timed}
+		in.settled = parts3{cycles: in.ideal / in.timed, lost: lost[n] / in.timed}
 		own, sum := in.late, 0.0
 		for _, v := range own {
 			sum += v
@@ -43,11 +42,11 @@ func settle(insts []*instruction) {
 		}
 		for i, v := range own {
 			if sum > 0 {
-				in.settled.waits[i] = waits[n] / timed * v / sum
+				in.settled.waits[i] = waits[n] / in.timed * v / sum
 			}
 		}
 		if sum == 0 {
-			in.settled.waits[lateL2] = waits[n] / timed
+			in.settled.waits[lateL2] = waits[n] / in.timed
 		}
 	}
 }

@@ -1,16 +1,17 @@
 package emulator
 
-// A function is the instructions of one function that were in windows. Its sums by window say
-// how much the time of its instructions varies: the error of sampling.
+import "math"
+
+// A function is the instructions of one function that were in windows. The windows say how much
+// the time of its instructions varies: the error of sampling.
 type function struct {
 	insts []*instruction // once all windows have ended
 
 	window  int // the number of the latest window that it was in
 	now     amounts
 	sum     amounts
-	squares [costs]float64 // of the amounts of each window
-	with    [costs]float64 // the amounts times the instructions of the window
-	numbers float64        // squares of these
+	squares [costs]float64 // of the rest in each window
+	numbers float64        // squares of the instructions of each
 	windows int
 }
 
@@ -22,10 +23,23 @@ const (
 	costs
 )
 
-// amounts are instructions, and their cycles by cost.
+// Amounts are instructions, and their cycles by cost. The rest is the cycles beyond those that the
+// windows before let expect, of instructions that were in one. How much code of each kind a window
+// has makes no error: it is known of the whole run.
 type amounts struct {
 	instructions float64
-	cycles       [costs]float64
+	cycles, rest [costs]float64
+}
+
+// enter notes that an instruction is in a window, and reports whether it was in one before.
+func (in *instruction) enter(window int) (known bool) {
+	if in.window != window {
+		in.window, in.known = window, in.timed > 0
+		for cost := range in.mean {
+			in.mean[cost] = *in.cost(cost) / max(in.timed, 1)
+		}
+	}
+	return in.known
 }
 
 // in returns the amounts of a window.
@@ -43,35 +57,44 @@ func (f *function) close() {
 	if f.now == (amounts{}) {
 		return
 	}
+	for cost, v := range f.now.cycles {
+		f.sum.cycles[cost] += v
+		if f.windows > 0 { // the mean before has an error too
+			f.squares[cost] += f.now.rest[cost] * f.now.rest[cost] / (1 + n/f.sum.instructions)
+		}
+	}
 	f.windows++
 	f.sum.instructions += n
 	f.numbers += n * n
-	for i, v := range f.now.cycles {
-		f.sum.cycles[i] += v
-		f.squares[i] += v * v
-		f.with[i] += v * n
-	}
 	f.now = amounts{}
 }
 
 // windowsLeast is the least number of windows whose spread says anything.
 const windowsLeast = 4
 
-// relative returns the variance of a cost of the function's instructions, relative to the square
-// of the cost: that of a ratio of sums by window (W. G. Cochran, Sampling Techniques, chapter 6).
-// Student's distribution has a larger variance, which few windows are given. Of too few windows
-// the error is taken to be as large as the cost.
-func (f *function) relative(cost int) float64 {
-	sum, n := f.sum.cycles[cost], float64(f.windows)
-	switch {
-	case sum <= 0 || f.sum.instructions == 0:
+// effective returns how many windows of equal weight say as much (L. Kish, Survey Sampling, 1965).
+// Windows from the beginning stand for less of the run.
+func (f *function) effective() float64 {
+	if f.numbers == 0 {
 		return 0
-	case f.windows < windowsLeast:
+	}
+	return f.sum.instructions * f.sum.instructions / f.numbers
+}
+
+// relative returns the variance of a cost of the function's instructions, relative to the square
+// of the cost. What windows have beyond the mean of those before are recursive residuals: they do
+// not depend on each other (R. L. Brown and others, 1975). Student's distribution has a larger
+// variance, which few windows are given. Of too few windows the error is taken to be as large as
+// the cost.
+func (f *function) relative(cost int) float64 {
+	sum, n := f.sum.cycles[cost], f.effective()
+	switch {
+	case sum <= 0 || n == 0:
+		return 0
+	case n < windowsLeast:
 		return 1
 	}
-	rate := sum / f.sum.instructions
-	rest := f.squares[cost] - 2*rate*f.with[cost] + rate*rate*f.numbers
-	return max(0, rest) / (sum * sum) * n / (n - 3)
+	return f.squares[cost] / (sum * sum) * n / (n - 3)
 }
 
 // function returns that of an address of an image. The names of code that a process makes are
@@ -106,6 +129,22 @@ func (f *function) uncertain() {
 			in.variance[cost] = relative * whole * in.whole(cost)
 		}
 	}
+}
+
+// relative returns the relative error of a cost of the run: how much code was executed is known,
+// and the functions vary each by itself.
+func (l *library) relative(cost int) float64 {
+	sum, variance := 0.0, 0.0
+	for _, f := range l.functions {
+		for _, in := range f.insts {
+			sum += in.whole(cost)
+			variance += in.variance[cost]
+		}
+	}
+	if sum <= 0 {
+		return 0
+	}
+	return math.Sqrt(variance) / sum
 }
 
 // whole returns a cost of an instruction in the whole run.

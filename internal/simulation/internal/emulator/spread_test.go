@@ -11,25 +11,27 @@ import (
 func TestRelative(t *testing.T) {
 	const runs, windows = 3000, 40
 	r := rand.New(rand.NewPCG(1, 2))
-	var stated, sum, squares float64
+	var stated, sum, squares, equal float64
+	d := &detailed{}
 	for range runs {
 		f := &function{}
 		var cycles, instructions float64
+		in := &instruction{sample: &sample{of: f}}
 		for w := range windows {
-			now := f.in(w + 1)
-			n := float64(r.IntN(200))
-			c := n * (0.5 + r.ExpFloat64())
-			now.instructions += n
-			now.cycles[costWaits] += c
-			cycles, instructions = cycles+c, instructions+n
+			n := float64(1 + r.IntN(200))
+			c := 0.5 + r.ExpFloat64()
+			d.id, d.each = w+1, n
+			d.count(in)
+			d.spend(in, costWaits, c)
+			cycles, instructions = cycles+n*c, instructions+n
 		}
 		f.close()
 		rate := cycles / instructions
 		stated += f.relative(costWaits) * rate * rate / runs
-		sum, squares = sum+rate, squares+rate*rate
+		sum, squares, equal = sum+rate, squares+rate*rate, equal+f.effective()/runs
 	}
-	mean := sum / runs
-	if seen := squares/runs - mean*mean; math.Abs(stated/seen-1) > 0.12 {
+	mean, student := sum/runs, equal/(equal-3)
+	if seen := (squares/runs - mean*mean) * student; math.Abs(stated/seen-1) > 0.12 {
 		t.Errorf("a variance of %.5f is stated, estimates have %.5f", stated, seen)
 	}
 }

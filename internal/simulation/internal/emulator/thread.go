@@ -19,7 +19,8 @@ import (
 //	block   number of the block << 2
 //	miss    as access; outside of samples the number of the instruction follows, and size 7 is
 //	        a store past the caches
-//	mark    mode << 5, or a written line that left the first level << 5 | 1 << 2
+//	mark    mode << 5, or a written line that left the first level << 5 | 1 << 2; where a
+//	        sample begins, also its warm blocks << 40 | the blocks that it stands for << 7
 //
 // Blocks are written in samples only. Accesses are those that the first-level cache answers. They
 // are written in windows only, misses always.
@@ -55,6 +56,8 @@ type thread struct {
 	mode  int
 	block *block   // the current one in a sample; nil if it is not known
 	to    []access // of the current block
+	// How many executions each one in the present sample stands for, and each in its window.
+	each, inWindow float64
 }
 
 // An access is one to memory.
@@ -69,7 +72,7 @@ type access struct {
 
 func newThread(r *run, p *process) *thread {
 	c := p.core()
-	t := &thread{run: r, p: p, caches: c.caches, predictor: c.predictor, loop: branch.NewLoop(r.options.Core.Streams())}
+	t := &thread{run: r, p: p, caches: c.caches, predictor: c.predictor, loop: branch.NewLoop(r.options.Core.Streams()), each: 1, inWindow: 1}
 	if r.options.Core != nil && r.code.ops != nil {
 		t.window = newDetailed(r, t.caches)
 	}
@@ -140,13 +143,21 @@ func (t *thread) words(b []byte) (used int, err error) {
 				t.back(w >> 5)
 				continue
 			}
-			if w>>5 >= modes {
+			if t.sample(w>>7&(1<<33-1), w>>40); w>>5&3 >= modes {
 				return used, errWire
 			}
-			t.become(int(w >> 5))
+			t.become(int(w >> 5 & 3))
 		}
 	}
 	return used, nil
+}
+
+// sample begins a sample: some warm blocks and a window, for so many blocks. Samples are nearer
+// each other where a program begins.
+func (t *thread) sample(blocks, warm uint64) {
+	if blocks > 0 {
+		t.each, t.inWindow = float64(blocks)/float64(warm+windowBlocks), float64(blocks)/windowBlocks
+	}
 }
 
 // become changes the mode.
@@ -156,7 +167,7 @@ func (t *thread) become(mode int) {
 			t.window.end()
 		}
 		if mode == detail {
-			t.window.begin()
+			t.window.begin(t.inWindow)
 		}
 	}
 	if mode == fast {
@@ -184,7 +195,7 @@ func (t *thread) enter(b *block) {
 // fetch simulates the fetch of a block's code.
 func (t *thread) fetch(b *block) {
 	line := ^uint64(0)
-	b.seen++
+	b.seen += t.each
 	l := t.run.code
 	for _, n := range b.insts {
 		in := l.inst(n)
@@ -194,7 +205,7 @@ func (t *thread) fetch(b *block) {
 		}
 		line = at >> caches.LineBits
 		if t.caches.Code(at) != caches.First {
-			l.look(in).fetches++
+			l.look(in).fetches += t.each
 		}
 	}
 }
@@ -216,7 +227,7 @@ func (t *thread) leave(b *block, next uint64) {
 	}
 	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.PredictIn(&t.loop, t.predictor, len(b.insts))
 	if missed {
-		in.mispredicted++
+		in.mispredicted += t.each
 	}
 	switch {
 	case t.mode != detail:
@@ -224,7 +235,7 @@ func (t *thread) leave(b *block, next uint64) {
 		t.window.block(b, t.to, taken, missed)
 	default:
 		for _, n := range b.insts {
-			t.run.code.look(t.run.code.inst(n)).watched++
+			t.run.code.look(t.run.code.inst(n)).watched += t.inWindow
 		}
 	}
 }
@@ -242,7 +253,7 @@ func (t *thread) access(w uint64) {
 	n := t.block.insts[a.place]
 	in := t.run.code.inst(n)
 	if t.mode == detail {
-		t.run.code.look(in).accesses[at(a.store)]++
+		t.run.code.look(in).accesses[at(a.store)] += t.inWindow
 	}
 	t.data(n, in, &a)
 }

@@ -11,13 +11,6 @@ const (
 	fillBlocks   = 100
 )
 
-// A window is the sums of one window, for the error of sampling.
-type window struct {
-	instructions float64
-	cycles, lost float64
-	waits        float64
-}
-
 // A detailed is the model of a core that executes the windows of a thread, three times: with
 // branches predicted and data in the first-level cache, with the predictor's mispredictions,
 // and with the caches as well. The differences are what mispredictions and caches cost.
@@ -26,10 +19,11 @@ type detailed struct {
 	caches            *caches.Hierarchy
 	ideal, real, full *pipeline.Machine
 
-	id     int    // of the window
-	seen   int    // blocks of the window
-	number uint32 // of the instruction that is executed
-	sums   window
+	id     int     // of the window
+	seen   int     // blocks of the window
+	number uint32  // of the instruction that is executed
+	each   float64 // how many executions one in the window stands for
+	sums   amounts
 	before *instruction // the latest that counts
 	wrong  *instruction // the branch that was mispredicted last, in the part that counts
 	skew   int64        // cycles of repetitions, which the machines do not execute
@@ -64,13 +58,13 @@ func newDetailed(r *run, h *caches.Hierarchy) *detailed {
 	return &detailed{run: r, caches: h, ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
 }
 
-func (d *detailed) begin() {
+func (d *detailed) begin(each float64) {
 	for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
 		m.Reset()
 	}
 	d.run.begun++
 	d.id = d.run.begun
-	d.seen, d.sums, d.before, d.wrong, d.skew = 0, window{}, nil, nil, 0
+	d.each, d.seen, d.sums, d.before, d.wrong, d.skew = each, 0, amounts{}, nil, nil, 0
 	d.bus, d.walks = [caches.Levels]int64{}, 0
 	d.asked = d.asked[:0]
 	clear(d.ready[:])
@@ -78,14 +72,16 @@ func (d *detailed) begin() {
 
 func (d *detailed) end() {
 	if d.sums.instructions > 0 {
-		d.run.windows = append(d.run.windows, d.sums)
-		d.run.cycles += d.sums.cycles
+		d.run.whole.now = d.sums
+		d.run.whole.close()
+		for _, v := range d.sums.cycles {
+			d.run.cycles += v * windowBlocks / (windowBlocks - fillBlocks)
+		}
 		if o := d.run.options; o.Progress != nil {
-			each := float64(o.Period+o.Warm+windowBlocks) / (windowBlocks - fillBlocks)
-			o.Progress(d.run.cycles * each)
+			o.Progress(d.run.cycles)
 		}
 	}
-	d.seen, d.sums = 0, window{}
+	d.seen, d.sums = 0, amounts{}
 }
 
 // lost ends the sequence of instructions: it is not known what the thread did.
@@ -107,10 +103,10 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 			next++
 		}
 		own := accesses[first:next]
-		in.watched++
+		in.watched += d.each
 		in.of = b.of
 		for k := range own {
-			in.accesses[at(own[k].store)]++
+			in.accesses[at(own[k].store)] += d.each
 		}
 		last := i == len(b.insts)-1
 		if in.repeats && in == d.before && len(b.insts) == 1 {
@@ -160,19 +156,34 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 	} else {
 		d.spend(to, costLost, real-ideal)
 	}
-	in.timed++
-	in.of.in(d.id).instructions++
+	d.count(in)
 	d.before = in
-	d.sums.instructions++
-	d.sums.cycles += full
-	d.sums.lost += real - ideal
-	d.sums.waits += full - real
 }
 
-// spend adds cycles to a cost of an instruction, and to that of its function.
+// spend adds cycles to a cost of an instruction, of its function and of the window. They are of
+// all executions that the window stands for.
 func (d *detailed) spend(in *instruction, cost int, cycles float64) {
+	cycles *= d.each
+	now := in.of.in(d.id)
+	if in.enter(d.id) {
+		now.rest[cost] += cycles
+	}
 	*in.cost(cost) += cycles
-	in.of.in(d.id).cycles[cost] += cycles
+	now.cycles[cost] += cycles
+	d.sums.cycles[cost] += cycles
+}
+
+// count counts an execution of an instruction.
+func (d *detailed) count(in *instruction) {
+	now := in.of.in(d.id)
+	if in.enter(d.id) {
+		for cost, mean := range in.mean {
+			now.rest[cost] -= d.each * mean
+		}
+	}
+	in.timed += d.each
+	now.instructions += d.each
+	d.sums.instructions += d.each
 }
 
 // cost returns a cost of an instruction in windows.
@@ -200,11 +211,7 @@ func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts 
 	}
 	d.spend(in, costIdeal, cycles)
 	d.spend(in, costWaits, wait)
-	in.timed++
-	in.of.in(d.id).instructions++
-	d.sums.instructions++
-	d.sums.cycles += cycles + wait
-	d.sums.waits += wait
+	d.count(in)
 }
 
 // repeatedMisses are how many lines a string instruction fetches at a time.
@@ -232,7 +239,7 @@ func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts 
 			late[k] = max(late[k], cycles)
 			if counts {
 				for reason, v := range why {
-					in.late[reason] += float64(v)
+					in.late[reason] += d.each * float64(v)
 				}
 			}
 		}

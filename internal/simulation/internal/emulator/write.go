@@ -87,11 +87,11 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	}
 	perFetch := 0.0
 	if in.seen > 0 {
-		perFetch = n / float64(in.seen)
+		perFetch = n / in.seen
 	}
 	// A line comes from behind the second level once. What a sample finds missing there has mostly
 	// been fetched since the sample before, which the caches have not seen.
-	cold, fetches := 0.0, perFetch*float64(in.fetches)
+	cold, fetches := 0.0, perFetch*in.fetches
 	if in.cold {
 		cold, fetches = 1, max(fetches, 1)
 	}
@@ -99,7 +99,7 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 		fetches, miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second),
 		cold, miss(in.misses[0], last), miss(in.misses[1], last))
 	conditional, indirect := in.flow == disasm.CondJump, in.flow == disasm.IndirectJump || in.flow == disasm.IndirectCall || in.flow == disasm.Return
-	missed := perFetch * float64(in.mispredicted)
+	missed := perFetch * in.mispredicted
 	when := func(is bool, v float64) float64 {
 		if is {
 			return v
@@ -125,7 +125,7 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 // data returns the loads and stores of an instruction.
 func (in *instruction) data(n float64) (loads, stores float64) {
 	if in.watched > 0 {
-		return n * min(1, float64(in.accesses[0])/float64(in.watched)), n * min(1, float64(in.accesses[1])/float64(in.watched))
+		return n * min(1, in.accesses[0]/in.watched), n * min(1, in.accesses[1]/in.watched)
 	}
 	var missed [2]float64
 	if in.op.Loads {
@@ -204,37 +204,19 @@ func (s *Simulation) about() string {
 	}
 	l := &s.run.options.Latencies
 	return fmt.Sprintf("as a model of %s's core executes them, in %d windows over the whole run; latencies of L2, L3 and memory: %.3g, %.3g and %.3g cycles",
-		s.run.options.Core.Name, len(s.run.windows), l.L2, l.L3, l.Memory)
+		s.run.options.Core.Name, s.run.whole.windows, l.L2, l.L3, l.Memory)
 }
 
-// sampling returns the relative errors of the sums of cycles.
+// sampling returns the relative errors of the sums of cycles, or how many windows are too few for
+// them.
 func (s *Simulation) sampling() string {
-	n := float64(len(s.run.windows))
-	if n < 2 {
+	if s.about() == "" {
 		return ""
 	}
-	var sum window
-	for _, w := range s.run.windows {
-		sum.instructions += w.instructions
-		sum.cycles += w.cycles
-		sum.lost += w.lost
-		sum.waits += w.waits
+	whole := &s.run.whole
+	if whole.effective() < windowsLeast {
+		return fmt.Sprintf("%s %d", valgrind.FewWindows, whole.windows)
 	}
-	error := func(of func(*window) float64) float64 {
-		total := of(&sum)
-		if total <= 0 {
-			return 0
-		}
-		squares := 0.0
-		for i := range s.run.windows {
-			w := &s.run.windows[i]
-			r := of(w) - total*w.instructions/sum.instructions
-			squares += r * r
-		}
-		return math.Sqrt(squares*n/(n-1)) / total
-	}
-	return fmt.Sprintf("Ct %.6g Cbt %.6g C2t %.6g C3t %.6g Cmt %.6g Cpt %.6g",
-		error(func(w *window) float64 { return w.cycles - w.lost - w.waits }), error(func(w *window) float64 { return w.lost }),
-		error(func(w *window) float64 { return w.waits }), error(func(w *window) float64 { return w.waits }),
-		error(func(w *window) float64 { return w.waits }), error(func(w *window) float64 { return w.waits }))
+	waits := s.run.code.relative(costWaits)
+	return fmt.Sprintf("Ct %.6g Cbt %.6g C2t %.6g C3t %.6g Cmt %.6g Cpt %.6g", s.run.code.relative(costIdeal), s.run.code.relative(costLost), waits, waits, waits, waits)
 }

@@ -1,8 +1,10 @@
 package valgrind
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -59,6 +61,15 @@ func (r *Reader) sampled(t *counts.Table, shown []int, sums [][]float64) {
 			c.Variance = variance(sums[scope])
 		}
 	}
+}
+
+// few says why there is no error of sampling; "" if there is one.
+func (r *Reader) few() string {
+	windows, few := strings.CutPrefix(strings.TrimSpace(r.header.sampling), FewWindows+" ")
+	if n, err := strconv.ParseUint(windows, 10, 31); few && err == nil {
+		return fmt.Sprintf("the core was simulated in %d windows of the program, which is too short for more", n)
+	}
+	return ""
 }
 
 // variance returns a function of a part's sums: an event's variance there. It is nil if instructions

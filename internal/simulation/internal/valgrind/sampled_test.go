@@ -49,6 +49,7 @@ totals: 300 4000000 300000 100000 900 0 900
 		want []float64 // standard deviations: of Ct in the run and in main, of C3t and Cmt in main
 	}{
 		"variances": {text, []float64{0.01 * 4e6, 30e3, 30e3 * 0.75, 30e3 * 0.25}},
+		"few":       {strings.Replace(text, "Ct 0.01 C3t 0.1 Cmt 0.1", FewWindows+" 2", 1), []float64{0, 0, 0, 0}},
 		"none":      {without, []float64{0.01 * 4e6, 0.01 * math.Sqrt(4e6*2e6), 0.1 * 3e5, 0.1 * 1e5}},
 	} {
 		r := NewReader(strings.NewReader(test.text), name, Options{By: counts.Function})
@@ -63,6 +64,9 @@ totals: 300 4000000 300000 100000 900 0 900
 				}
 			}
 			return -1
+		}
+		if few := name == "few"; strings.Contains(table.NoError, "in 2 windows") != few {
+			t.Errorf("%s: without an error, because %q", name, table.NoError)
 		}
 		if column("Vt") >= 0 {
 			t.Errorf("%s: a variance is a count", name)

@@ -32,7 +32,7 @@ func (r *Reader) fill() {
 	}
 	t := &r.table
 	t.Reset(l)
-	t.Label, t.CPU = r.header.command, cmp.Or(r.header.cpu, AnyCPU)
+	t.Label, t.CPU, t.NoError = r.header.command, cmp.Or(r.header.cpu, AnyCPU), r.few()
 	for _, row := range rows {
 		sums = append(sums, r.places.at(row))
 	}

@@ -51,7 +51,7 @@ type FileHeader struct {
 	Caches  []string // as KIND: SIZE, LINE, WAYS, such as "D1 cache: 32768 B, 64 B, 8-way associative"
 	About   string   // where the cycles of instructions come from
 	Beyond  float64  // the share of misses of the last cache that a further one answers
-	Error   string   // the errors of sampling, as [SamplingError] has them
+	Error   string   // the relative errors of sampling, by event; or [FewWindows] and their number
 }
 
 // creator is what the files of a [FileWriter] name as theirs.
@@ -157,6 +157,9 @@ func (f *FileWriter) Close() error {
 	fmt.Fprintln(f.out)
 	return f.out.Flush()
 }
+
+// FewWindows says that there were too few windows for an error of sampling.
+const FewWindows = "few"
 
 // samplingDescription is the description of the errors of sampling.
 const samplingDescription = "Sampling error"

@@ -6,7 +6,7 @@
  * socket is another program; see ../thread.go for what is written.
  *
  * Options: dir=DIR (of the counts), socket=PATH, sets=N, ways=N (of the first-level cache),
- * period=N, warm=N, detail=N (in blocks),
+ * period=N, warm=N, detail=N (the most blocks between samples, and in their parts),
  * left=N and random=N (the state of sampling of a program that executed this one), and
  * cpu=NAME, plugin=PATH (how to execute further programs).
  */
@@ -49,6 +49,8 @@ enum {
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	MAX_INSNS = 512,                       /* of a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
+	LEAST_GAP = 300,                       /* blocks between samples at the beginning */
+	GROWTH = 16,                           /* the gap grows by one block for so many that were passed */
 };
 
 struct insn {
@@ -69,6 +71,7 @@ struct thread {
 	struct thread *next;
 	int fd, mode, slot;
 	int64_t left;                          /* blocks until the next mode */
+	int64_t each, warm;                    /* blocks for each sample, at present; how many are for the predictor */
 	uint64_t *counts, *latest;             /* its own, in the shared file */
 	uint64_t random;
 	unsigned n;
@@ -94,6 +97,7 @@ struct shared {
 };
 
 static struct shared *shared;
+static uint64_t *passed;                       /* the blocks that samples stand for, of all processes */
 static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -185,6 +189,21 @@ static void open_counts(void)
 	}
 }
 
+/* What all processes have passed is in a file of its own: a program of many processes has no
+   more samples than others. */
+static void open_passed(void)
+{
+	char name[PATH_MAX];
+	snprintf(name, sizeof name, "%s/passed", options.dir);
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof *passed) < 0)
+		_exit(125);
+	passed = mmap(NULL, sizeof *passed, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (passed == MAP_FAILED)
+		_exit(125);
+}
+
 /* Writes what a thread has to say. Under the lock. */
 static void flush_locked(struct thread *t)
 {
@@ -221,18 +240,32 @@ static uint64_t next_random(uint64_t *x)
 	return *x;
 }
 
+/* Decides how far samples are apart, and returns the mean number of blocks between two. Nobody
+   knows how long the program is: samples are near each other at its beginning, and stand for few
+   blocks. */
+static int64_t plan(struct thread *t)
+{
+	int64_t gap = LEAST_GAP + __atomic_load_n(passed, __ATOMIC_RELAXED) / GROWTH;
+	if (gap > options.period)
+		gap = options.period;
+	t->warm = options.warm < gap / 2 ? options.warm : gap / 2 + 1;
+	t->each = gap + t->warm + options.detail;
+	return gap;
+}
+
 /* How many blocks pass until the next sample. */
 static int64_t gap(struct thread *t)
 {
-	int64_t least = options.period / 2;
-	return least + next_random(&t->random) % (options.period + 1);
+	int64_t mean = plan(t);
+	__atomic_fetch_add(passed, t->each, __ATOMIC_RELAXED);
+	return mean / 2 + next_random(&t->random) % (mean + 1);
 }
 
 static __attribute__((noinline)) void set_mode(struct thread *t, int mode)
 {
 	t->mode = mode;
-	t->left = mode == DETAIL ? options.detail : mode == WARM ? options.warm : gap(t);
-	put(t, MARK | MARK_MODE << 2 | (uint64_t)mode << 5);
+	t->left = mode == DETAIL ? options.detail : mode == WARM ? t->warm : gap(t);
+	put(t, MARK | MARK_MODE << 2 | (uint64_t)mode << 5 | (mode == WARM ? (uint64_t)t->each << 7 | (uint64_t)t->warm << 40 : 0));
 	if (mode == FAST)
 		flush(t);
 }
@@ -247,7 +280,8 @@ static __attribute__((noinline)) struct thread *start_thread(unsigned cpu)
 	t->counts = shared->counts[t->slot];
 	t->latest = &shared->latest[t->slot];
 	t->random = options.random + cpu * 0x9e3779b97f4a7c15u;
-	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % options.period);
+	int64_t mean = plan(t);
+	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % mean);
 	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
@@ -770,6 +804,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 		options.sets < 1 || options.sets > MAX_SETS || options.sets & (options.sets - 1) || options.ways < 1 || options.ways > MAX_WAYS)
 		return 1;
 	open_counts();
+	open_passed();
 	hello("exec", (int)getppid());
 	pthread_atfork(before_fork, in_parent, in_child);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, REGISTERED(on_translation));
