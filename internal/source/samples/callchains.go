@@ -2,23 +2,22 @@ package samples
 
 import (
 	"math"
-	"slices"
 
-	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // callchains are those of samples, as places in the code. They wait until the functions of all
-// places are looked up, and become stacks then. Samples with the same recorded addresses have
-// one callchain. Callchains share their outer calls with others.
+// places are looked up, and become stacks then. Samples of the same thread name with the same
+// places have one callchain. Callchains share their outer calls with others.
 type callchains struct {
 	calls  pages[uint32] // by number: threads and places; once they are in the tree, their nodes
 	list   pages[callchain]
-	keys   pages[uint64] // of the callchains; 0 for one that no other sample can have
+	keys   pages[uint64] // of the callchains
 	index  numberIndex   // of the keys; the numbers are those of callchains and 1
-	recent []recentCall  // by a hash of the caller and the place
+	recent []recentCall  // by a hash of the calls down to one
 	last   []lastChain   // by thread
+	long   lastChain     // in place of one that would be too long
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
 
@@ -31,15 +30,14 @@ type callchain struct {
 	caller uint32 // the call that the others are made from; 0 for none
 	end    uint32 // of the other calls, which follow those of the chain before
 	equal  uint32 // samples that count the same
-	sums   uint32 // the number of their amount, or of a row of mixed, with marks
+	sums   uint32 // the number of their amount, or of a row of mixed, with the mark
 	leaf   uint32 // the place that the samples were taken at
 }
 
-// Marks of callchain.sums.
+// mixedSums is the mark of callchain.sums: the number is that of a row of mixed.
 const (
-	mixedSums  = 1 << 26 // the number is that of a row of mixed
-	maxSums    = mixedSums - 1
-	lacksShift = 27 // above it is what the callchain lacks
+	mixedSums = 1 << 31
+	maxSums   = mixedSums - 1
 )
 
 // An amountOf is what a sample counts of a column.
@@ -48,8 +46,8 @@ type amountOf struct {
 	column int32
 }
 
-// A recentCall is a call with its caller.
-type recentCall struct{ caller, place, call uint32 }
+// A recentCall is a call by the hash of its thread and of the calls down to it.
+type recentCall struct{ low, high, call uint32 }
 
 // What is no place: threads, by the number of their frame, and callers that were not recorded.
 // cutCall marks a call in the tree that is above the node where its stack was cut.
@@ -70,11 +68,17 @@ const (
 	maxCalls    = 1 << 30
 )
 
-// A lastChain is the last callchain of a thread.
+// A lastChain is the last callchain of a thread, the outermost call first.
 type lastChain struct {
 	is    chainID
-	chain []link
-	calls []uint32
+	calls []lastCall
+}
+
+// A lastCall is a call of the last callchain, with the hash of its thread and of the calls down
+// to it.
+type lastCall struct {
+	link
+	hash uint64
 }
 
 // A chainID is a thread, its frame, and the numbers of its spaces.
@@ -104,27 +108,35 @@ func (c *callchains) find(key uint64) (n uint32, slot int, tag uint32) {
 	if c.index.full(c.keys.n) {
 		c.index.make(2*c.keys.n + 1)
 		for i := range c.keys.n {
-			if k := *c.keys.at(i); k > 0 {
-				c.index.put(uint32(k), uint32(i)+1)
-			}
+			c.index.put(uint32(*c.keys.at(i)), uint32(i)+1)
 		}
 	}
 	return c.index.look(uint32(key), func(n uint32) bool { return *c.keys.at(int(n) - 1) == key })
 }
 
-// call returns the number of a call, and whether it is new.
-func (c *callchains) call(caller, place uint32) (call uint32, added bool) {
-	set := c.recent[mix(uint64(caller)<<32|uint64(place), seeds[0])%(recentCalls/recentWays)*recentWays:][:recentWays]
-	for i := range set {
-		if r := set[i]; r.caller == caller && r.place == place && r.call > 0 {
+// recentOf returns the calls that may have a hash.
+func (c *callchains) recentOf(hash uint64) []recentCall {
+	return c.recent[hash%(recentCalls/recentWays)*recentWays:][:recentWays]
+}
+
+// known returns the number of the call with a hash; 0 if it is not among the recent ones.
+func (c *callchains) known(hash uint64) uint32 {
+	set := c.recentOf(hash)
+	for i, r := range set {
+		if r.low == uint32(hash) && r.high == uint32(hash>>32) && r.call > 0 {
 			copy(set[1:i+1], set[:i])
 			set[0] = r
-			return r.call, false
+			return r.call
 		}
 	}
+	return 0
+}
+
+// call adds a call with its hash.
+func (c *callchains) call(hash uint64, place uint32) {
+	set := c.recentOf(hash)
 	copy(set[1:], set)
-	set[0] = recentCall{caller, place, uint32(c.calls.add(place))}
-	return set[0].call, true
+	set[0] = recentCall{uint32(hash), uint32(hash >> 32), uint32(c.calls.add(place))}
 }
 
 // add adds an amount to those of a callchain.
@@ -183,88 +195,77 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) int {
 	if s.spans.wanted {
 		interval = s.r.contexts.number(rec)
 	}
-	key, found, slot, tag := s.chainKey(rec, &in, thread, interval), uint32(0), 0, uint32(0)
-	if key > 0 {
-		found, slot, tag = c.find(key)
+	for i, lacks := 0, s.linksOf(rec, time); lacks > 0; i, lacks = i+1, lacks>>1 {
+		s.flawed[i] += int64(lacks & 1)
 	}
+	last := s.hashed(&in, int32(rec.TID()), thread)
+	key := last.calls[len(last.calls)-1].hash
+	if s.spans.wanted {
+		key = mix(key^uint64(interval), seeds[1])
+	}
+	found, slot, tag := c.find(key)
 	if found == 0 {
-		lacks := s.linksOf(rec, time)
-		n := c.list.add(s.linked(&in, int32(rec.TID()), thread))
-		c.list.at(n).sums = uint32(lacks) << lacksShift
-		if found = uint32(n) + 1; key > 0 {
-			c.index.slots[slot] = tag | found
-		}
+		found = uint32(c.list.add(s.linked(&in, last, thread))) + 1
+		c.index.slots[slot] = tag | found
 		if c.keys.add(key); s.spans.wanted {
 			c.intervals.add(uint64(interval))
 		}
 	}
-	for i, lacks := 0, c.list.at(int(found)-1).sums>>lacksShift; lacks > 0; i, lacks = i+1, lacks>>1 {
-		s.flawed[i] += int64(lacks & 1)
-	}
 	return int(found) - 1
 }
 
-// linked returns a callchain of the links at hand. The outer calls are mostly those of the
-// thread's sample before.
-func (s *Stacks) linked(in *codeSpace, tid, thread int32) callchain {
+// hashed returns the links at hand with their hashes, the last callchain of the thread from now
+// on. The outer calls are mostly those of the one before.
+func (s *Stacks) hashed(in *codeSpace, tid, thread int32) *lastChain {
 	c := &s.calls
 	last, is := &c.last[uint32(tid)%recentThreads], chainID{tid, thread, in.user, in.kernel}
+	if len(s.chain) > longestRecent {
+		last = &c.long
+	}
+	if last.is != is {
+		last.is, last.calls = is, last.calls[:0]
+	}
 	n, same := len(s.chain), 0
-	s.inChain = slices.Grow(s.inChain[:0], n)[:n]
-	if last.is == is {
-		same = last.same(s.chain)
-		copy(s.inChain[n-same:], last.calls[len(last.calls)-same:])
+	for most := min(n, len(last.calls)); same < most && last.calls[same].link == s.chain[n-1-same]; {
+		same++
 	}
-	at, added := uint32(0), false
-	out := callchain{}
-	if same > 0 {
-		out.caller = s.inChain[n-same]
-	} else if at, added = c.call(0, threadCall|uint32(thread)); !added {
-		out.caller = at
-	}
-	if at = out.caller; added {
-		at = uint32(c.calls.n - 1)
+	hash := threadHash(thread)
+	if last.calls = last.calls[:same]; same > 0 {
+		hash = last.calls[same-1].hash
 	}
 	for i := n - same - 1; i >= 0; i-- {
-		if at, added = c.call(at, s.code.number(in, s.chain[i])); !added {
-			out.caller = at
+		hash = s.code.placeOf(in, s.chain[i]).hash(hash)
+		last.calls = append(last.calls, lastCall{s.chain[i], hash})
+	}
+	return last
+}
+
+// threadHash is the hash of no calls in a thread.
+func threadHash(thread int32) uint64 { return mix(uint64(uint32(thread)), seeds[1]) }
+
+// linked returns a callchain of hashed links. Its outer calls are mostly known.
+func (s *Stacks) linked(in *codeSpace, last *lastChain, thread int32) (out callchain) {
+	c, n := &s.calls, len(last.calls)
+	for n > 0 && out.caller == 0 {
+		if out.caller = c.known(last.calls[n-1].hash); out.caller == 0 {
+			n--
 		}
-		s.inChain[i] = at
 	}
-	out.end, out.leaf = uint32(c.calls.n), s.code.number(in, s.chain[0])
-	if last.is = is; n > longestRecent {
-		n = 0
+	if out.caller == 0 {
+		hash := threadHash(thread)
+		if out.caller = c.known(hash); out.caller == 0 {
+			c.call(hash, threadCall|uint32(thread))
+		}
 	}
-	last.chain, last.calls = append(last.chain[:0], s.chain[:n]...), append(last.calls[:0], s.inChain[:n]...)
+	for _, call := range last.calls[n:] {
+		out.leaf = s.code.number(s.code.placeOf(in, call.link))
+		c.call(call.hash, out.leaf)
+	}
+	if n == len(last.calls) { // inner calls of another callchain
+		out.leaf = s.code.number(s.code.placeOf(in, last.calls[n-1].link))
+	}
+	out.end = uint32(c.calls.n)
 	return out
-}
-
-// same returns how many outer calls another callchain has as well.
-func (r *lastChain) same(chain []link) int {
-	n, most := 0, min(len(chain), len(r.chain))
-	for n < most && chain[len(chain)-1-n] == r.chain[len(r.chain)-1-n] {
-		n++
-	}
-	return n
-}
-
-// chainKey returns the key of a sample's callchain: a hash of all that decides what it is. It is
-// 0 for a callchain that is not recorded as such.
-func (s *Stacks) chainKey(rec *perfdata.Sample, in *codeSpace, thread int32, interval int64) uint64 {
-	e := rec.Event()
-	if in.user == 0 || in.kernel == 0 || e.BranchType&perffile.BranchCallStack != 0 || e.SampleType&perffile.SampleStackUser != 0 {
-		return 0
-	}
-	one := mix(rec.IP(), seeds[0]) ^ mix(uint64(in.user)<<32|uint64(in.kernel), seeds[1])
-	two := mix(uint64(uint32(thread))<<32|uint64(e.MaxStack)<<8|uint64(rec.Mode()), seeds[0]) ^ uint64(len(s.words)) ^ uint64(interval)<<16
-	words := s.words
-	for ; len(words) > 1; words = words[2:] { // two at a time, which do not wait for each other
-		one, two = mix(one^words[0], seeds[0]), mix(two^words[1], seeds[1])
-	}
-	if len(words) > 0 {
-		one = mix(one^words[0], seeds[0])
-	}
-	return max(1, mix(one^two>>32^two<<32, seeds[1]))
 }
 
 // wordsOf fills in the addresses and markers of a sample's callchain.

@@ -2,6 +2,7 @@ package samples
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/cyclestack/cyclestack/profile"
 )
@@ -21,7 +22,7 @@ type codes struct {
 	windows
 	expand func(profile.Place) []int32 // finds the frames of a place
 	leaves places                      // in the code, where samples may be
-	seen   []seenAddress
+	seen   []seenPlace
 
 	places  pages[codePlace]
 	index   numberIndex // of the places; the numbers are theirs and 1
@@ -74,11 +75,13 @@ const (
 const (
 	noFile uint32 = iota // also of addresses outside all mappings
 	firstFile
+
+	truncatedFile = math.MaxUint32 // of callers that were not recorded
 )
 
 // newCodes returns codes; others is the frame of those that there was no room for.
 func newCodes(spaces *profile.Spaces, others int32, leaves places, expand func(profile.Place) []int32) *codes {
-	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, seen: make([]seenAddress, seenAddresses),
+	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, seen: make([]seenPlace, seenPlaces),
 		lists: map[string]uint32{}, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
@@ -155,40 +158,35 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 	return codePlace{at.Offset, w.file}
 }
 
-// number returns the number of the place of a link.
-func (c *codes) number(in *codeSpace, l link) uint32 {
+// placeOf returns the place of a link.
+func (c *codes) placeOf(in *codeSpace, l link) codePlace {
 	if l.addr == truncatedLink {
+		return codePlace{file: truncatedFile}
+	}
+	return c.place(in, l.place(), l.mode)
+}
+
+// number returns the number of a place.
+func (c *codes) number(is codePlace) uint32 {
+	if is.file == truncatedFile {
 		return truncatedCall
 	}
-	addr, space := l.place(), in.user
-	if l.mode == profile.Kernel {
-		space = in.kernel
+	s := &c.seen[is.hash(0)%seenPlaces]
+	if s.codePlace != is || s.number == 0 {
+		n, _ := numberIn(&c.places, &c.index, is, func(is codePlace) uint32 { return uint32(is.hash(0)) })
+		*s = seenPlace{is, uint32(n) + 1}
 	}
-	if space == 0 || l.mode != profile.User && l.mode != profile.Kernel {
-		return c.placeNumber(c.place(in, addr, l.mode))
-	}
-	s := &c.seen[mix(addr+uint64(space)<<48, seeds[0])%seenAddresses]
-	if s.addr != addr || s.space != space {
-		*s = seenAddress{addr, space, c.placeNumber(c.place(in, addr, l.mode))}
-	}
-	return s.number
+	return s.number - 1
 }
 
-// placeNumber returns the number of a place.
-func (c *codes) placeNumber(is codePlace) uint32 {
-	n, _ := numberIn(&c.places, &c.index, is, func(is codePlace) uint32 { return uint32(is.hash(0)) })
-	return uint32(n)
-}
-
-// A seenAddress is an address of a space, by the number of Spaces, with the number of its place.
-type seenAddress struct {
-	addr   uint64
-	space  uint32
+// A seenPlace is a place with its number and 1; 0 for none.
+type seenPlace struct {
+	codePlace
 	number uint32
 }
 
-// seenAddresses is how many addresses are remembered.
-const seenAddresses = 1 << 15
+// seenPlaces is how many places are remembered.
+const seenPlaces = 1 << 15
 
 // lookUp looks up the places that were met since the last time, by file and address.
 func (c *codes) lookUp() {

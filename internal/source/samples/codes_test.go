@@ -53,7 +53,7 @@ func TestCodes(t *testing.T) {
 	c.most = 12
 	for range 2 {
 		for i := range uint64(40) {
-			n := c.placeNumber(codePlace{i, c.files.of(file)})
+			n := c.number(codePlace{i, c.files.of(file)})
 			c.lookUp()
 			n = c.numbers[n]
 			want := []int32{1, int32(i / 2)}

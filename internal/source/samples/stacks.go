@@ -91,9 +91,8 @@ type Stacks struct {
 	threads   map[threadKey]int32           // the frames of threads
 	recent    [recentThreads]recentThread
 
-	chain   []link   // of the sample
-	inChain []uint32 // the calls of its links
-	words   []uint64
+	chain []link // of the sample
+	words []uint64
 
 	chains bool
 	unwind userStacks
@@ -264,7 +263,7 @@ func (s *Stacks) take(rec *perfdata.Sample, time uint64) int {
 		s.wordsOf(rec)
 		s.linksOf(rec, time)
 		for _, l := range s.chain {
-			s.code.number(&in, l)
+			s.code.number(s.code.placeOf(&in, l))
 		}
 	}
 	return otherPart
