@@ -33,6 +33,9 @@ type dwarfInfo struct {
 	size   int              // bytes of the tables
 	limit  int
 	names  map[entryKey]string // of functions, where they were looked up
+
+	info, abbrev []byte              // what the entries are in
+	tables       map[uint64][]abbrev // of abbreviations, by where they begin
 }
 
 // A unit is a compilation unit.
@@ -46,6 +49,7 @@ type unit struct {
 	indexed  bool        // it is in the index of inlined calls
 	split    *splitUnit  // in that file; nil if it is not found
 	element  *list.Element
+	start    uint64       // of the unit
 	position dwarf.Offset // of the unit's first entry
 	end      dwarf.Offset // behind its last
 }
@@ -100,6 +104,10 @@ func (o *Object) readDebug() error {
 	if o.dwarf.data, _, err = f.dwarfData(info); err != nil {
 		return err
 	}
+	o.dwarf.info = info
+	if o.dwarf.abbrev, err = f.contents(".debug_abbrev"); err != nil {
+		return err
+	}
 	return o.indexUnits(info, f.ByteOrder)
 }
 
@@ -148,7 +156,7 @@ func (o *Object) indexUnits(info []byte, order binary.ByteOrder) error {
 			continue
 		}
 		o.resolveTexts(e)
-		u := &unit{entry: e, position: dwarf.Offset(first), end: dwarf.Offset(next)}
+		u := &unit{entry: e, start: start, position: dwarf.Offset(first), end: dwarf.Offset(next)}
 		if u.dwo = dwoName(e); u.dwo != "" {
 			u.dwoID = uint64(first5(e, attrGNUDwoID))
 			if e.Tag == dwarf.TagSkeletonUnit {

@@ -61,14 +61,19 @@ type nodeRange struct {
 
 // readInlines reads the functions of a unit and the calls inlined into them.
 func (o *Object) readInlines(u *unit) error {
-	w := inlineWalk{object: o, tree: u.inlines, reader: o.dwarf.data.Reader(), end: u.end, ranges: o.dwarf.data.Ranges}
+	w := inlineWalk{object: o, tree: u.inlines, end: u.end, ranges: o.dwarf.data.Ranges}
 	w.readFiles(u)
 	u.inlines.data = o.dwarf.data
 	if s := o.splitOf(u); s != nil {
-		w.reader, w.end, w.ranges, u.inlines.data = s.data.Reader(), s.end, s.entryRanges, s.data
-		w.reader.Seek(s.first)
+		r := s.data.Reader()
+		r.Seek(s.first)
+		w.reader, w.end, w.ranges, u.inlines.data = r, s.end, s.entryRanges, s.data
+	} else if s := o.skimmer(u); s != nil {
+		w.reader = s
 	} else {
-		w.reader.Seek(u.position)
+		r := o.dwarf.data.Reader()
+		r.Seek(u.position)
+		w.reader = r
 	}
 	if e, err := w.reader.Next(); err != nil || e == nil || !e.Children { // the unit itself
 		return err
@@ -82,7 +87,7 @@ func (o *Object) readInlines(u *unit) error {
 type inlineWalk struct {
 	object *Object
 	tree   *inlineTree
-	reader *dwarf.Reader
+	reader entryReader
 	end    dwarf.Offset
 	ranges func(*dwarf.Entry) ([][2]uint64, error)
 	found  []nodeRange
