@@ -184,6 +184,11 @@ func (s *skimmer) skip() *abbrev {
 				return nil
 			}
 			size = uint64(more) + v
+		case formBlock1:
+			if n == len(data) {
+				return nil
+			}
+			size = 1 + uint64(data[n])
 		}
 		if size > uint64(len(data)-n) {
 			return nil
@@ -201,7 +206,8 @@ const (
 	formOffset // in a section
 	formLEB
 	formText
-	formBlock // a number of bytes, and these
+	formBlock  // a number of bytes, and these
+	formBlock1 // the number is one byte
 )
 
 const formImplicitConst = 0x21
@@ -209,7 +215,7 @@ const formImplicitConst = 0x21
 // formSizes are the bytes of fields by their form (DWARF 5, 7.5.6).
 var formSizes = [...]uint8{
 	0x00: formUnknown, formAddr, formUnknown, formUnknown, formUnknown, 2, 4, 8,
-	0x08: formText, formBlock, formUnknown, 1, 1, formLEB, formOffset, formLEB,
+	0x08: formText, formBlock, formBlock1, 1, 1, formLEB, formOffset, formLEB,
 	0x10: formOffset, 1, 2, 4, 8, formLEB, formUnknown, formOffset,
 	0x18: formBlock, 0, formLEB, formLEB, 4, formOffset, 16, formOffset,
 	0x20: 8, 0, formLEB, formLEB, 8, 1, 2, 3,
