@@ -76,42 +76,25 @@ func (o *Object) skimmer(u *unit) *skimmer {
 // readAbbrevs reads a table of abbreviations. It is nil unless these are numbered from 1 on, and
 // have known forms.
 func readAbbrevs(data []byte) []abbrev {
-	list, forms := []abbrev{{}}, []byte(nil)
-	bad := false
-	uleb := func() uint64 {
-		v, n := binary.Uvarint(data)
-		bad = bad || n <= 0
-		data = data[max(n, 0):]
-		return v
-	}
-	for id := uleb(); id != 0; id = uleb() {
-		a := abbrev{tag: dwarf.Tag(uleb())}
-		a.children = uleb() != 0 // a byte, 0 or 1
-		begin := len(forms)
-		for {
-			attr, form := uleb(), uleb()
+	list, in := []abbrev{{}}, numbers{data: data}
+	for id := in.uleb(); id != 0; id = in.uleb() {
+		a := abbrev{tag: dwarf.Tag(in.uleb()), children: in.uleb() != 0} // a byte, 0 or 1
+		for attr, form := in.uleb(), in.uleb(); form != 0; attr, form = in.uleb(), in.uleb() {
 			if form == formImplicitConst {
-				for len(data) > 0 && data[0] >= 0x80 {
-					data = data[1:]
-				}
-				data = data[min(1, len(data)):]
+				in.uleb()
 			}
-			if bad || form >= uint64(len(formSizes)) || formSizes[form] == formUnknown && form != 0 {
+			if form >= uint64(len(formSizes)) || formSizes[form] == formUnknown {
 				return nil
 			}
-			if form == 0 {
-				break
-			}
 			a.code = a.code || dwarf.Attr(attr) == dwarf.AttrLowpc || dwarf.Attr(attr) == dwarf.AttrRanges
-			forms = append(forms, byte(form))
+			a.forms = append(a.forms, byte(form))
 		}
 		if id != uint64(len(list)) {
 			return nil
 		}
-		a.forms = forms[begin:len(forms):len(forms)]
 		list = append(list, a)
 	}
-	if bad {
+	if in.bad {
 		return nil
 	}
 	return list

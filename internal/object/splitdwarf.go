@@ -280,7 +280,7 @@ func (s *splitUnit) entryRanges(e *dwarf.Entry) ([][2]uint64, error) {
 	if e.Val(dwarf.AttrRanges) == nil {
 		return nil, nil
 	}
-	list := rangeList{data: behind(s.ranges, first5(e, dwarf.AttrRanges)), unit: s, base: s.base}
+	list := rangeList{numbers: numbers{data: behind(s.ranges, first5(e, dwarf.AttrRanges))}, unit: s, base: s.base}
 	if s.version >= 5 {
 		return list.version5()
 	}
@@ -306,13 +306,18 @@ const mostRanges = 1 << 16
 
 // A rangeList reads ranges.
 type rangeList struct {
-	data []byte
+	numbers
 	unit *splitUnit
 	base uint64
-	bad  bool
 }
 
-func (l *rangeList) uleb() uint64 {
+// numbers reads numbers of any length.
+type numbers struct {
+	data []byte
+	bad  bool // a number was cut off
+}
+
+func (l *numbers) uleb() uint64 {
 	v, n := binary.Uvarint(l.data)
 	if n <= 0 {
 		l.bad = true
