@@ -74,8 +74,8 @@ type lastChain struct {
 	calls []lastCall
 }
 
-// A lastCall is a call of the last callchain, with the hash of its thread and of the calls down
-// to it.
+// A lastCall is a call of the last callchain, with the hash of the calls down to it and of the
+// thread.
 type lastCall struct {
 	link
 	hash uint64
