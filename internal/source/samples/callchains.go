@@ -74,8 +74,8 @@ type lastChain struct {
 	calls []lastCall
 }
 
-// A lastCall is a call of the last callchain, with the hash of the calls down to it and of the
-// thread.
+// A lastCall is a call of the last callchain. The hash is that of the thread and of the calls down
+// to it.
 type lastCall struct {
 	link
 	hash uint64
