@@ -109,7 +109,7 @@ func (t *latencyPage) means(l *LatencyReport) {
 	default:
 		t.Paragraph("measured", fmt.Sprintf("between %.2f and %.2f cycles on average%s", l.Low, l.High, tail(l)), latencyHang, plain)
 	}
-	t.Paragraph("", "from the first dispatch to the write-back, both cycles included: more than what a waiting instruction sees", latencyHang, plain)
+	t.Paragraph("", "from the first dispatch to the write-back, both cycles and all replays included: more than what a waiting instruction sees", latencyHang, plain)
 	if t.o.Lines == 0 || t.o.Notes {
 		t.Paragraph("replays", "a load that is dispatched again counts once, from its first dispatch: its wait is in the mean, and no load is added", latencyHang, plain)
 	}

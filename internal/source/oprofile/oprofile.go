@@ -32,22 +32,24 @@ const (
 )
 
 // expressions match the lines of both programs.
-var expressions = sync.OnceValue(func() (x struct{ counted, period, group, power, active, begins *regexp.Regexp }) {
+var expressions = sync.OnceValue(func() (x struct{ counted, period, group, power, active, begins, row *regexp.Regexp }) {
 	x.counted = regexp.MustCompile(`^Counted (\S+) events\b`)
 	x.period = regexp.MustCompile(`\bcount (\d+)\s*$`)
 	x.group = regexp.MustCompile(`_GRP\d+$`)
 	x.power = regexp.MustCompile(`^CPU:.*\bPOWER(\d+)\b`)
 	x.active = regexp.MustCompile(`^Events were actively counted for ([\d.,]+) (seconds|milliseconds)`)
 	x.begins = regexp.MustCompile(`^Event counts(?: \(\w+\))? for (.*?):\s*$`)
+	x.row = regexp.MustCompile(`^\d+\s+\d+\.\d+\s+\S`)
 	return x
 })
 
-// Detect reports whether a file's first bytes look like a table of ocount or opreport.
+// Detect reports whether a file's first bytes look like a table of ocount or opreport. Rows
+// alone are taken as well, and refused with a reason: they do not say what they count.
 func Detect(head []byte) bool {
 	if isXML(head) {
 		return true
 	}
-	events, columns := false, false
+	events, columns, rows, others := false, false, false, false
 	for line := range bytes.Lines(head) {
 		text := strings.TrimSpace(string(line))
 		switch {
@@ -57,9 +59,13 @@ func Detect(head []byte) bool {
 		case strings.HasPrefix(text, "Event ") && strings.Contains(text, "% time counted"),
 			strings.HasPrefix(text, "samples") && strings.Contains(text, "%"):
 			columns = true
+		case expressions().row.MatchString(text):
+			rows = true
+		default:
+			others = others || text != "" && bytes.HasSuffix(line, []byte("\n"))
 		}
 	}
-	return events && columns
+	return events && (columns || rows) || rows && !columns && !others
 }
 
 // A Reader yields one table.
@@ -78,6 +84,11 @@ type Reader struct {
 	events  []event
 	begun   bool        // a row of samples was read
 	symbols bool        // the rows have no images, but symbols alone
+	indent  int         // column where the first word of the line begins
+	column  int         // where it ends
+	right   int         // where the numbers of samples end; 0 if not known, -1 if they begin the line
+	last    []int64     // samples of the last row that is not indented
+	lastOwn []int64     // where these were counted by place
 	by      counts.Kind // of the places: Module or Function; Run for none
 	places  []placed    // in the order of the rows
 	at      map[counts.Code]int
@@ -135,6 +146,9 @@ func (r *Reader) Next() bool {
 	} else {
 		r.readLines()
 	}
+	if r.err == nil && r.kind == "" && len(r.events) == 0 && r.begun {
+		r.fail("rows of opreport without their head do not say what they count: give all that opreport prints")
+	}
 	if r.err == nil && (len(r.events) == 0 || r.kind == "opreport" && !r.begun) {
 		r.fail("no counts and no samples")
 	}
@@ -151,10 +165,31 @@ func (r *Reader) readLines() {
 	scan.Buffer(make([]byte, 0, 4096), lineMost)
 	for r.err == nil && scan.Scan() {
 		r.line++
+		r.indent, r.column = word(scan.Text())
 		r.read(strings.TrimSpace(scan.Text()))
 	}
 	if err := scan.Err(); r.err == nil && err != nil {
 		r.fail("%v", err)
+	}
+}
+
+// word returns where the first word of a line begins and ends. Tabs are 8 columns.
+func word(line string) (begin, end int) {
+	text := strings.TrimLeft(line, " \t")
+	blank := line[:len(line)-len(text)]
+	begin = len(blank) + 7*strings.Count(blank, "\t")
+	if at := strings.IndexAny(text, " \t|"); at >= 0 {
+		text = text[:at]
+	}
+	return begin, begin + len(text)
+}
+
+// aligned takes where numbers of samples end from the heading, or else from the first row.
+func (r *Reader) aligned(text string) {
+	if r.right == 0 {
+		if r.right = r.column; r.indent == 0 || !isDigit(text) && !strings.HasPrefix(text, "samples|") {
+			r.right = -1
+		}
 	}
 }
 
@@ -185,12 +220,16 @@ func (r *Reader) read(text string) {
 	case r.kind == "opreport" && !r.begun && m.of(x.period) != nil && !isDigit(text):
 		r.sampling(text) // the line was wrapped
 	case strings.HasPrefix(text, "samples"):
+		r.aligned(text)
 		r.symbols = strings.Contains(text, "symbol name") && !strings.Contains(text, "image name") && !strings.Contains(text, "app name")
 	case text == "" || strings.HasPrefix(text, "Event ") || strings.HasPrefix(text, "-") || !isDigit(text) && r.kind != "ocount":
 	case r.kind == "ocount":
 		r.count(strings.Fields(text))
 	case r.kind == "opreport":
+		r.aligned(text)
 		r.samples(strings.Fields(text))
+	default:
+		r.begun = true
 	}
 }
 
@@ -285,9 +324,20 @@ func (r *Reader) placeOf(c *counts.Code) []int64 {
 	return r.places[i].samples
 }
 
-// samples takes a row of opreport: for each event samples and a percentage.
+// samples takes a row of opreport: for each event samples and a percentage. An indented row is
+// a part of the row above, such as a library of the program, and replaces it.
 func (r *Reader) samples(f []string) {
 	own := r.placeOf(r.place(f))
+	part := r.right > 0 && r.column > r.right
+	if part {
+		for i, n := range r.last {
+			r.events[i].samples -= n
+			if r.lastOwn != nil {
+				r.lastOwn[i] -= n
+			}
+		}
+	}
+	r.last, r.lastOwn = r.last[:0], own
 	for i := range r.events {
 		if 2*i+1 >= len(f) || !isDigit(f[2*i]) {
 			return // the row lacks the other events
@@ -303,7 +353,10 @@ func (r *Reader) samples(f []string) {
 		if own != nil {
 			own[i] += n
 		}
-		if i == 0 {
+		if !part {
+			r.last = append(r.last, n)
+		}
+		if i == 0 && !part {
 			r.percent += share
 		}
 	}

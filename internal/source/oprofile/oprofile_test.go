@@ -30,6 +30,18 @@ Counted PM_DATA_FROM_L2MISS_GRP16 events (Data loaded missed L2) with a unit mas
        32  2.3616 cache_miss
 `
 
+// What opreport prints of programs with libraries, as its manual shows it: without a heading, and
+// the parts of a program indented.
+const parted = `CPU: PIII, speed 863.195 MHz (estimated)
+Counted CPU_CLK_UNHALTED events (clocks processor is not halted) with a unit mask of 0x00 (No unit mask) count 50000
+   506 54.01 cc1plus
+\t   450 88.93 cc1plus
+\t    56 11.07 libc-2.3.2.so
+   431 45.99 gcc
+\t     9  2.09 libc-2.3.2.so
+\t   422 97.91 gcc
+`
+
 // What opreport --xml prints of two events and a library, by the schema of its authors. Callers
 // have samples that were counted before.
 const document = `<?xml version="1.0" ?>
@@ -82,6 +94,9 @@ func TestRead(t *testing.T) {
 		{strings.Replace(document, "9</count>", "12</count>", 1), `opreport power8 "" NaN s: PM_RUN_CYC=14000 PM_BR_MPRED=10`},
 		{strings.Replace(document, `2</count></binary>`, `2</count><module name="m"><count class="c0">2</count></module></binary>`, 1), `opreport power8 "" NaN s: PM_RUN_CYC=14000 PM_BR_MPRED=10`},
 		{opreport, `opreport power7 "" NaN s: PM_DATA_FROM_L2MISS=1355000`},
+		{strings.ReplaceAll(parted, `\t`, "\t"), `opreport  "" NaN s: CPU_CLK_UNHALTED=46850000`},
+		{strings.ReplaceAll(parted, `\t`, strings.Repeat(" ", 8)), `opreport  "" NaN s: CPU_CLK_UNHALTED=46850000`},
+		{opreport + "\t  samples|      %|\n\t------------------\n\t      30 93.75 cache_miss\n\t       2  6.25 libc.so\n", `opreport power7 "" NaN s: PM_DATA_FROM_L2MISS=1355000`},
 		{"Counted CPU_CLK_UNHALTED events (Cycles outside of halt state) with a unit \nmask of 0x00 (No unit mask) count 50000\nsamples  %        symbol name\n" +
 			"2015420  11.1309  ep_poll_callback\n1867431  10.3136  pipe_writev\n",
 			`opreport  "" NaN s: CPU_CLK_UNHALTED=194142550000; the rows have 21.4 % of the samples: counts are of these alone`},
@@ -113,6 +128,7 @@ func TestPlaces(t *testing.T) {
 		{text, counts.Run, "100"},
 		{text, counts.Module, "100 app:70 lib.so:30"},
 		{text, counts.Function, "100 main  (app):50 f(int, char)  (lib.so):30 loop  (app):20"},
+		{strings.ReplaceAll(parted, `\t`, "\t"), counts.Module, "4.685e+07 cc1plus:2.25e+07 libc-2.3.2.so:3.25e+06 gcc:2.11e+07"},
 		{document, counts.Run, "14000"},
 		{document, counts.Module, "14000 /bin/app:9000 /lib/c.so:3000 /vmlinux:2000"},
 		{document, counts.Function, "14000 main  (/bin/app):5000 operator<  (/bin/app):4000 strlen  (/lib/c.so):3000 [unknown]  (/vmlinux):2000"},
@@ -139,6 +155,7 @@ func TestPlaces(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		ocount[:60]: "file:2: no counts and no samples",
+		"        1  0.0766 cache_hit\n       32  2.3616 cache_miss\n":          "file:2: rows of opreport without their head do not say what they count: give all that opreport prints",
 		strings.Replace(ocount, "4,055,345,362", "99999999999999999999", 1):    `file:4: "99999999999999999999" is not a count`,
 		strings.Replace(ocount, "71.42", "171.42", 1):                          `file:4: "171.42" is not a percentage of the time`,
 		strings.Replace(opreport, "32  2.3616", "32  x", 1):                    `file:6: "32 x" is not a number of samples with a percentage`,
@@ -186,6 +203,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(ocount)
 	f.Add(opreport)
 	f.Add(document)
+	f.Add(strings.ReplaceAll(parted, `\t`, "\t"))
 	f.Fuzz(func(t *testing.T, text string) {
 		if got, err := read(text); err == nil && got == "" {
 			t.Error("neither a table nor an error")
