@@ -125,8 +125,10 @@ func largest(t *counts.Table, col int) []int {
 		rows[i] = i + 1
 	}
 	slices.SortFunc(rows, func(i, j int) int {
-		return cmp.Or(cmp.Compare(t.Cell(j, col).Value, t.Cell(i, col).Value),
-			cmp.Compare(t.Scopes[i].Label, t.Scopes[j].Label), cmp.Compare(i, j))
+		if c := cmp.Compare(t.Cell(j, col).Value, t.Cell(i, col).Value); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(t.Scopes[i].Label, t.Scopes[j].Label), cmp.Compare(i, j))
 	})
 	return rows
 }

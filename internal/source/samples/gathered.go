@@ -136,24 +136,37 @@ type numberedPlace struct {
 	number int32
 }
 
-// inOrder returns places from one on with their numbers, by file and address.
+// inOrder returns places from one on with their numbers, by file and address. It sorts by one
+// digit after the other, as there are hundreds of thousands.
 func inOrder(places *pages[codePlace], from int) []numberedPlace {
-	order := make([]numberedPlace, places.n-from)
+	const bits, digits = 11, 1 << 11
+	order, spare := make([]numberedPlace, places.n-from), make([]numberedPlace, places.n-from)
 	for i := range order {
 		is := places.at(from + i)
 		order[i] = numberedPlace{is.offset, is.file, int32(from + i)}
 	}
-	slices.SortFunc(order, func(a, b numberedPlace) int {
-		switch {
-		case a.file != b.file:
-			return int(a.file) - int(b.file)
-		case a.offset < b.offset:
-			return -1
-		case a.offset > b.offset:
-			return 1
+	for shift := 0; shift < 66+32; shift += bits {
+		digit := func(p *numberedPlace) uint64 { return p.offset >> shift % digits }
+		if at := shift - 66; at >= 0 {
+			digit = func(p *numberedPlace) uint64 { return uint64(p.file) >> at % digits }
 		}
-		return 0
-	})
+		var starts [digits + 1]int
+		for i := range order {
+			starts[digit(&order[i])+1]++
+		}
+		if slices.Contains(starts[:], len(order)) {
+			continue // all have the same
+		}
+		for i := range digits {
+			starts[i+1] += starts[i]
+		}
+		for i := range order {
+			d := digit(&order[i])
+			spare[starts[d]] = order[i]
+			starts[d]++
+		}
+		order, spare = spare, order
+	}
 	return order
 }
 
