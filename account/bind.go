@@ -411,12 +411,7 @@ func (b *Binding) has(name string) bool {
 		}
 		return false
 	}
-	for _, cols := range b.columns[i] {
-		if len(cols) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.columns[i], func(cols []int) bool { return len(cols) > 0 })
 }
 
 // slotIn places a name in the vector that formulas are evaluated over: the

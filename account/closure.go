@@ -3,6 +3,7 @@ package account
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // closureTolerance is how far a node's children may miss it, relative to the whole: 2 %, as in
@@ -182,12 +183,7 @@ func (b *Binding) isMeasured(i int) bool {
 }
 
 func (b *Binding) allMeasured(nodes []int) bool {
-	for _, i := range nodes {
-		if !b.measured[i] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(nodes, func(i int) bool { return !b.measured[i] })
 }
 
 // estimated reports whether the parts of a node are estimates, whose sum may be
@@ -196,12 +192,9 @@ func (b *Binding) allMeasured(nodes []int) bool {
 func (b *Binding) estimated(i int) bool {
 	const most = 1.1
 	nodes := b.Method.Model.Nodes
-	for _, j := range nodes[i].Children {
-		if b.Method.bounds[j][1] > most || nodes[j].Rest && nodes[j].Negative != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes[i].Children, func(j int) bool {
+		return b.Method.bounds[j][1] > most || nodes[j].Rest && nodes[j].Negative != ""
+	})
 }
 
 func closure(name string, sum, parent, whole float64) Check {

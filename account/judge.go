@@ -129,12 +129,9 @@ func (b *Binding) path(a *Account, path []int) []int {
 // impossible reports whether a category has an impossible share of the whole. What it has
 // too much, others have too little, so none of them is to be named.
 func (b *Binding) impossible(a *Account) bool {
-	for _, i := range a.known {
-		if a.Nodes[i].Doubt == DoubtRange && b.Method.Model.Share(i) && b.Method.Model.Nodes[i].Section == "" && b.under(i, -1) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.known, func(i int) bool {
+		return a.Nodes[i].Doubt == DoubtRange && b.Method.Model.Share(i) && b.Method.Model.Nodes[i].Section == "" && b.under(i, -1)
+	})
 }
 
 // stops reports whether the path stops before a node: its counts contradict others.

@@ -61,12 +61,7 @@ type mention struct {
 func (m *Model) mentions(yield func(mention) bool) {
 	declared := m.declared()
 	add := func(names []string, what subject, at place) bool {
-		for _, name := range names {
-			if !declared[name] && !yield(mention{name, what, at}) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(names, func(name string) bool { return !declared[name] && !yield(mention{name, what, at}) })
 	}
 	if m.of != nil && !add(m.of.Names(), subject{key: "of"}, m.head.at("of")) {
 		return

@@ -1,6 +1,9 @@
 package plan
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A set is a set of events by their numbers in a space.
 type set []uint64
@@ -57,12 +60,7 @@ func (s set) within(t set) bool {
 }
 
 func (s set) empty() bool {
-	for _, w := range s {
-		if w != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 })
 }
 
 // join adds the members of t to s.

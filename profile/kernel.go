@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,10 +120,7 @@ func (y *Symbolizer) ownKernel(f *File) *image {
 }
 
 func orAbsent(id string) string {
-	if id == "" {
-		return "none that says it"
-	}
-	return id
+	return cmp.Or(id, "none that says it")
 }
 
 // moduleName returns the name of a module from [name] or a path to name.ko,

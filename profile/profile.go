@@ -22,6 +22,7 @@ package profile
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/object"
@@ -143,10 +144,7 @@ func anonymous(name string) bool {
 	case name == "", name == "//anon", name == "[anon]", strings.HasPrefix(name, "[anon:"):
 		return true
 	}
-	for _, p := range []string{"/dev/zero", "/anon_hugepage", "/memfd:doublemapper", "[stack", "/SYSV", "[heap]"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/dev/zero", "/anon_hugepage", "/memfd:doublemapper", "[stack", "/SYSV", "[heap]"}, func(p string) bool {
+		return strings.HasPrefix(name, p)
+	})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -171,10 +172,7 @@ func (t *tree) blank() bool { return strings.HasSuffix(t.Out.String(), "\n\n") }
 
 // functionOf names the function of a place.
 func functionOf(p *account.Hot) string {
-	if p.Function == "" {
-		return "[no symbols]"
-	}
-	return p.Function
+	return cmp.Or(p.Function, "[no symbols]")
 }
 
 // placeOf says where in the source a place is, or else in its module.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,12 +82,9 @@ func (t *tree) links(a *account.Account) {
 // concerns reports whether an issue is one of a flagged node of the main tree that
 // is shown.
 func (t *tree) concerns(a *account.Account, issue *model.Issue) bool {
-	for _, i := range issue.Nodes {
-		if issue.Leads(i) && a.Model().Nodes[i].Section == "" && a.Nodes[i].Flagged && a.Nodes[i].Doubt != account.DoubtRange && t.shown[i] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(issue.Nodes, func(i int) bool {
+		return issue.Leads(i) && a.Model().Nodes[i].Section == "" && a.Nodes[i].Flagged && a.Nodes[i].Doubt != account.DoubtRange && t.shown[i]
+	})
 }
 
 // nodeFigure is a node's value with its unit, for use in a sentence.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -119,22 +120,12 @@ func (b *columnWriter) wanted(i int) bool {
 	if !b.shown[i] || n.Section != "" && !b.o.All && b.o.Nodes == "" && b.saysMuch() {
 		return false
 	}
-	for _, a := range b.accounts {
-		if a.Nodes[i].Known() && !b.folds(a, i) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.accounts, func(a *account.Account) bool { return a.Nodes[i].Known() && !b.folds(a, i) })
 }
 
 // saysMuch reports whether the main tree of any account has a value.
 func (b *columnWriter) saysMuch() bool {
-	for _, a := range b.accounts {
-		if saysMuch(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.accounts, func(a *account.Account) bool { return saysMuch(a) })
 }
 
 func (b *columnWriter) name(i int) string {

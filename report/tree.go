@@ -318,12 +318,7 @@ func (t *tree) end(a *account.Account) int {
 }
 
 func onPath(a *account.Account, i int) bool {
-	for _, j := range a.Bottleneck {
-		if i == j {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.Bottleneck, i)
 }
 
 func depth(m *model.Model, i int) int {

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/penalties"
 )
@@ -134,12 +135,7 @@ func (r *Result) cost(name string) *Figure {
 }
 
 func (r *Result) hasLevel(name string) bool {
-	for _, l := range r.Levels {
-		if l.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Name == name })
 }
 
 // remoteMemory returns the slowest memory of another NUMA node.

@@ -2,12 +2,14 @@ package measure
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // judge adds to an account what is only known here: which of its values mean less than
@@ -92,10 +94,7 @@ func (m *Measurement) wholeCores(kind counts.Kind) bool {
 			touched[core{cpu.Core, cpu.Die, cpu.Socket}] = true
 		}
 	}
-	for _, cpu := range topology {
-		if touched[core{cpu.Core, cpu.Die, cpu.Socket}] && !counted[cpu.ID] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(topology, func(cpu perfevent.CPU) bool {
+		return touched[core{cpu.Core, cpu.Die, cpu.Socket}] && !counted[cpu.ID]
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
@@ -98,12 +99,7 @@ func (c planCache) read() []corePlan {
 // whole reports whether a plan that was read has groups for all its indexes.
 func whole(p *plan.Plan) bool {
 	in := func(list []int) bool {
-		for _, g := range list {
-			if g < 0 || g >= len(p.Groups) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(list, func(g int) bool { return g < 0 || g >= len(p.Groups) })
 	}
 	for i := range p.Nodes {
 		if !in(p.Nodes[i].Groups) || p.Nodes[i].Index < 0 {

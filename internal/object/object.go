@@ -14,6 +14,7 @@
 package object
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
@@ -136,10 +137,7 @@ func newObject(f *elfFile, options Options) (*Object, error) {
 }
 
 func orNone(id string) string {
-	if id == "" {
-		return "absent"
-	}
-	return id
+	return cmp.Or(id, "absent")
 }
 
 // SameBuildID says whether a file with the build id got can be the one wanted.

@@ -94,10 +94,7 @@ func (t *annotation) text() error {
 
 // what says what shares are of.
 func (d *Annotation) what(event string) string {
-	if d.What != "" {
-		return d.What
-	}
-	return event
+	return cmp.Or(d.What, event)
 }
 
 func (t *annotation) clock() string { return t.c.Table.Columns[t.c.Clock].Event }

@@ -3,6 +3,7 @@ package perfstat
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -181,12 +182,7 @@ func (c *command) asksFor(event string) bool {
 	if c == nil {
 		return false
 	}
-	for _, q := range c.events {
-		if q.prints(event) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.events, func(q request) bool { return q.prints(event) })
 }
 
 // prints reports whether perf prints the requested event under a name: as given, under the

@@ -2,6 +2,7 @@ package perfstat
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -154,12 +155,9 @@ func isNumeric(b []byte) bool {
 	if n == 0 {
 		return false
 	}
-	for _, c := range b[n:] {
-		if !isDigit(c) && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b[n:], func(c byte) bool {
+		return !isDigit(c) && c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-'
+	})
 }
 
 // isValue reports whether field i can be a count, or stand empty for one.

@@ -2,6 +2,7 @@ package perfstat
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 )
 
@@ -152,12 +153,9 @@ func stripModifiers(name []byte) []byte {
 func isModifier(c byte) bool { return bytes.IndexByte([]byte("ukhIGHpPSDWebR"), c) >= 0 }
 
 func isCache(name []byte) bool {
-	for _, c := range caches {
-		if bytes.HasPrefix(name, c) && cacheEnds()[string(name[len(c):])] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(caches, func(c []byte) bool {
+		return bytes.HasPrefix(name, c) && cacheEnds()[string(name[len(c):])]
+	})
 }
 
 // isRaw reports whether a name is a raw code: "r400fa", "raw 0x400fa".

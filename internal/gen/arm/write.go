@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -99,10 +100,7 @@ func (w *writer) parameters(m, base *armModel) {
 
 // heading is what a node stands under in the file.
 func (n *node) heading() string {
-	if n.section == "" {
-		return "The tree"
-	}
-	return n.section
+	return cmp.Or(n.section, "The tree")
 }
 
 // changes returns the keys of a node that are not the same in base.

@@ -230,12 +230,7 @@ func absorb(main, e *event) error {
 // within says whether a's general counters are among b's.
 func within(a, b *event) bool {
 	list := strings.Split(b.counters, ",")
-	for _, c := range strings.Split(a.counters, ",") {
-		if !slices.Contains(list, c) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(a.counters, ","), func(c string) bool { return !slices.Contains(list, c) })
 }
 
 // unused reports lines of the correction files that nothing needed.

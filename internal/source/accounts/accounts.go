@@ -10,6 +10,7 @@ package accounts
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -317,10 +318,7 @@ func value(f *float64) float64 {
 
 // name is the event as the first recording spelled it.
 func (c *count) name() string {
-	if c.As != "" {
-		return c.As
-	}
-	return c.Event
+	return cmp.Or(c.As, c.Event)
 }
 
 // unit is the unit of an event: the documents have times in nanoseconds.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -127,12 +128,9 @@ func (r *Reader) maps() error {
 
 // timed says whether all records have times.
 func timed(events []*perfdata.Event) bool {
-	for _, e := range events {
-		if e.SampleType&perffile.SampleTime == 0 || !e.Has(perffile.FlagSampleIDAll) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(events, func(e *perfdata.Event) bool {
+		return e.SampleType&perffile.SampleTime == 0 || !e.Has(perffile.FlagSampleIDAll)
+	})
 }
 
 // now is the time of a record, or its number where there are no times.
