@@ -22,7 +22,7 @@ func build(t *testing.T) (cyclestack, extra string) {
 		if runtime.GOOS == "windows" {
 			to += ".exe"
 		}
-		cmd := exec.Command("go", "build", "-o", to, pkg)
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", to, pkg)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io"
 	"math"
 	"os"
@@ -20,6 +18,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 
 	"github.com/cyclestack/cyclestack/internal/cgroups"
 	"github.com/cyclestack/cyclestack/internal/testlong"
@@ -327,7 +328,8 @@ func recordHere(t *testing.T, args ...string) string {
 	return msg.String()
 }
 
-// TestRecordPerf records here, and has perf read it: it finds what we do.
+// TestRecordPerf records here, and has perf read it: it finds what we do. Five kinds are
+// recorded with -long only.
 func TestRecordPerf(t *testing.T) {
 	needSampling(t, false)
 	perf := needPerf(t)
@@ -337,21 +339,24 @@ func TestRecordPerf(t *testing.T) {
 		args []string
 	}{
 		{"plain", false, []string{"--source", "os"}},
-		{"programs", false, []string{"-e", "cpu-clock"}},
-		{"callchains", false, []string{"-e", "cpu-clock", "-g"}},
+		{"programs, long", false, []string{"-e", "cpu-clock"}},
+		{"callchains, long", false, []string{"-e", "cpu-clock", "-g"}},
 		{"compressed", false, []string{"-e", "cpu-clock", "-g", "-z"}},
 		{"per thread", false, []string{"--per-thread", "-e", "cpu-clock", "-z=19"}},
 		{"several", false, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches", "-F", "9000"}},
-		{"fixed", false, []string{"-e", "page-faults", "-c", "3"}},
+		{"fixed, long", false, []string{"-e", "page-faults", "-c", "3"}},
 		{"data", false, []string{"-e", "page-faults", "-c", "1", "-d"}},
 		{"cgroups", false, []string{"-e", "cpu-clock", "--all-cgroups"}},
 		{"all CPUs", true, []string{"-a", "-e", "cpu-clock,page-faults"}},
-		{"one CPU", true, []string{"-C", "0", "-e", "cpu-clock,page-faults", "-g"}},
+		{"one CPU, long", true, []string{"-C", "0", "-e", "cpu-clock,page-faults", "-g"}},
 		{"group", true, []string{"-a", "-e", "{cpu-clock,page-faults}:S"}},
-		{"cgroup", true, []string{"-G", "/", "-e", "cpu-clock,page-faults"}},
+		{"cgroup, long", true, []string{"-G", "/", "-e", "cpu-clock,page-faults"}},
 		{"alone", false, []string{"-i", "-e", "cpu-clock,page-faults"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if strings.HasSuffix(tt.name, "long") {
+				testlong.Only(t)
+			}
 			needSampling(t, tt.wide)
 			needCgroups(t, tt.args)
 			file := filepath.Join(t.TempDir(), "perf.data")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -140,12 +139,9 @@ func TestSwitchSignal(t *testing.T) {
 	needSampling(t, false)
 	perf := needPerf(t)
 	dir := t.TempDir()
-	tool := filepath.Join(dir, "cyclestack")
-	if out, err := exec.Command("go", "build", "-o", tool, "../../cmd/cyclestack").CombinedOutput(); err != nil {
-		t.Skipf("go build: %v\n%s", err, out)
-	}
 	// The program waits for a line, and then ends.
-	cmd := exec.Command(tool, "record", "--switch-output", "-e", "cpu-clock", "-o", filepath.Join(dir, "perf.data"), "--", "sh", "-c", "echo ready; read line; i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done")
+	cmd, _ := process(t, dir, "record", "--switch-output", "-e", "cpu-clock", "-o", filepath.Join(dir, "perf.data"), "--", "sh", "-c", "echo ready; read line; i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done")
+	cmd.Stdout = nil // its pipe is read
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

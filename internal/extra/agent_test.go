@@ -161,10 +161,7 @@ func TestAgentKilled(t *testing.T) {
 	if !testlong.Enabled() {
 		t.Skip("it waits for real servers: -long runs it")
 	}
-	program, err := extraProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := extraProgram(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

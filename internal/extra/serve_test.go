@@ -24,7 +24,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
-func TestMain(m *testing.M) { os.Exit(testbrowser.Main(m)) }
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "cyclestack-extra" {
+		os.Exit(extra.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(testbrowser.Main(m))
+}
 
 // serve runs serve until the end of the test, and returns its address.
 func serve(t *testing.T, args ...string) string {

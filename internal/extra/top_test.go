@@ -31,27 +31,24 @@ type terminal struct {
 	done  chan error
 }
 
-// extraProgram builds the program once.
-var extraProgram = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "extra")
+// extraProgram returns a link to this program, which is cyclestack-extra by that name.
+func extraProgram(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "cyclestack-extra")
-	out, err := exec.Command("go", "build", "-o", name, "../../cmd/cyclestack-extra").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
+	name := filepath.Join(t.TempDir(), "cyclestack-extra")
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
 	}
-	return name, err
-})
+	return name
+}
 
 // inTerminal starts the program in a terminal of a size.
 func inTerminal(t testing.TB, rows, columns uint16, env []string, args ...string) *terminal {
 	t.Helper()
-	program, err := extraProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := extraProgram(t)
 	own, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -347,10 +344,7 @@ func TestTopKilled(t *testing.T) {
 // TestTopOnce: one account as text; without a terminal the view says what to do instead.
 func TestTopOnce(t *testing.T) {
 	t.Parallel()
-	program, err := extraProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := extraProgram(t)
 	out, err := exec.Command(program, "top", "--once", "--source", "os", "-I", "100").Output()
 	if err != nil || !strings.Contains(string(out), "the whole machine") || strings.Contains(string(out), "\x1b") {
 		t.Errorf("%v: %q", err, out)

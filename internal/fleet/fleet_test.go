@@ -16,7 +16,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
-	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -109,6 +109,9 @@ func TestStores(t *testing.T) {
 	for name := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "prometheus" {
+				testlong.Only(t)
+			}
 			s, f := start(t, name, ""), small()
 			write(t, f, s, times)
 			r := run[fleet.Report](t, options(s, times[len(times)-1]))
