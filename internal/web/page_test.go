@@ -259,10 +259,11 @@ func TestTree(t *testing.T) {
 			}
 			return page.Trim(*v)
 		}
-		type row struct{ Node, Value, Error, Coverage string }
+		type row struct{ Node, Value, Error, Coverage, Unit string }
 		var rows []row
 		tab.Eval(`[...document.querySelectorAll("#tree .nodes tbody tr")].map(e => ({Node: e.dataset.node, Value: e.querySelector("[data-key=value]").textContent,
-			Error: e.querySelector("[data-key=error]").textContent, Coverage: e.querySelector("[data-key=coverage]").textContent}))`, &rows)
+			Error: e.querySelector("[data-key=error]").textContent, Coverage: e.querySelector("[data-key=coverage]").textContent,
+			Unit: e.querySelector("[data-key=unit]").textContent.replace(/^of /, "")}))`, &rows)
 		if len(rows) != len(a.Nodes) || len(rows) == 0 {
 			t.Fatalf("%v: %d rows, %d nodes", args, len(rows), len(a.Nodes))
 		}
@@ -281,7 +282,7 @@ func TestTree(t *testing.T) {
 			if n.Section != "" && share && (n.Unit == "slots" || n.Unit == "cycles") {
 				continue // what the method says of them decides: see TestShares
 			}
-			if want := (row{n.Path, figure(&unit, n.Value), figure(&unit, n.Error), cover}); rows[i] != want {
+			if want := (row{n.Path, figure(&unit, n.Value), figure(&unit, n.Error), cover, n.Unit}); rows[i] != want {
 				t.Errorf("%v: row %d is %v, want %v", args, i, rows[i], want)
 			}
 			if w, ok := widths[n.Path]; ok && share && !strings.Contains(n.Path, ".") {
@@ -297,8 +298,8 @@ func TestTree(t *testing.T) {
 		if len(a.Bottleneck) > 0 {
 			end := a.Bottleneck[len(a.Bottleneck)-1]
 			n := a.Nodes[slices.IndexFunc(a.Nodes, func(n node) bool { return n.Path == end })]
-			if got := tab.Text("#what .verdict"); !strings.Contains(got, n.Name) || !strings.Contains(got, figure(&n, n.Value)) {
-				t.Errorf("%v: the verdict is %q, and the bottleneck %s %s", args, got, n.Name, figure(&n, n.Value))
+			if got := tab.Text("#what .verdict"); !strings.Contains(got, n.Name) || !strings.Contains(got, figure(&n, n.Value)) || !strings.Contains(got, " "+n.Unit) {
+				t.Errorf("%v: the verdict is %q, and the bottleneck %s %s %s", args, got, n.Name, figure(&n, n.Value), n.Unit)
 			}
 			try := slices.IndexFunc(a.Try, func(s string) bool { return !strings.HasPrefix(s, "follow the ") })
 			if got := tab.Text("#what"); try >= 0 && !strings.Contains(got, "Try: "+a.Try[try]) {

@@ -5,7 +5,7 @@ export interface Expected { low: number; high: number; standing?: string }
 export interface Node {
   path: string; name: string; level: number; section?: string; value: number | null; unit: string; error?: number;
   coverage?: number; together: boolean; reliable: boolean; doubt?: string; flagged: boolean; expected?: Expected;
-  linked?: string[]; includes?: string[]; skids?: string[];
+  linked?: string[]; includes?: string[]; skids?: string[]; assumed?: string[];
 }
 
 export interface Scope {

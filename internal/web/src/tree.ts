@@ -15,6 +15,11 @@ export function valueText(ex: Explanations, m: Model, n: { path: string; unit: s
   return trim(n.value);
 }
 
+// otherUnit is what a node's share is of, if that is not what those of the tree are of.
+export function otherUnit(ex: Explanations, m: Model, n: Node): string {
+  return ex.share(m, n) && n.unit !== ex.method(m)?.unit ? " of " + n.unit : "";
+}
+
 // A Box is a node where it is drawn.
 interface Box { node: Node; x: number; w: number; row: number; parent: Box | null; below: Box[]; squeezed: boolean }
 
@@ -107,11 +112,11 @@ export class Tree {
     clear(this.rows);
     for (const n of this.account.nodes) {
       const share = this.ex.share(this.d.model, n);
-      const remark = [on.has(n.path) ? "bottleneck path" : "", n.flagged ? "flagged" : "", n.reliable || !known(n.value) ? "" : "uncertain: " + (n.doubt || ""),
+      const remark = [on.has(n.path) ? "bottleneck path" : "", n.flagged ? "flagged" : "", n.reliable || !known(n.value) ? "" : "uncertain: " + (n.doubt || ""), n.assumed?.length ? "taken: " + n.assumed.join(", ") : "",
         n.expected?.standing && n.expected.standing !== "within" ? `${n.expected.standing} ${percentOf(n.expected.low)}–${percentOf(n.expected.high)}` : "", why.get(n.path) || ""].filter(t => t).join("; ");
       const cell = (key: string, text: string) => h("td", { class: "number", "data-key": key }, text);
       this.rows.append(h("tr", { "data-node": n.path, class: (n.reliable ? "" : "doubtful") + (known(n.value) ? "" : " unknown") }, h("th", { scope: "row", class: "l" + Math.min(8, n.path.split(".").length) }, h("button", { type: "button", class: "link", "data-go": n.path }, n.name)),
-        cell("value", this.text(n)), h("td", {}, share ? "of " + (this.ex.method(this.d.model)?.unit || n.unit) : n.unit), cell("error", known(n.error) ? this.text({ ...n, value: n.error }) : "–"),
+        cell("value", this.text(n)), h("td", { "data-key": "unit" }, (share ? "of " : "") + n.unit), cell("error", known(n.error) ? this.text({ ...n, value: n.error }) : "–"),
         cell("coverage", known(n.coverage) ? coverage(n.coverage) : "–"), h("td", {}, clean(remark, 1000))));
     }
   }
@@ -171,7 +176,7 @@ export class Tree {
   private explain(n: Node): Element[] {
     const m = this.ex.node(this.d.model, n.path), out: Element[] = [];
     out.push(h("h3", {}, n.path.split(".").join(" › ")));
-    out.push(h("p", {}, h("span", { class: "number" }, this.text(n)), known(n.error) ? " ± " + this.text({ ...n, value: n.error }) : "", " ", m?.title || "",
+    out.push(h("p", {}, h("span", { class: "number" }, this.text(n)), known(n.error) ? " ± " + this.text({ ...n, value: n.error }) : "", otherUnit(this.ex, this.d.model, n), n.assumed?.length ? " (taken: " + n.assumed.join(", ") + ")" : "", " ", m?.title || "",
       n.reliable ? "" : ". Uncertain: " + (n.doubt || this.account.missing.find(x => x.node === n.path)?.why || "")));
     if (m?.about) out.push(...m.about.split("\n\n").map(t => h("p", {}, t)));
     if (n.expected) out.push(h("p", {}, `Expected: ${percentOf(n.expected.low)} to ${percentOf(n.expected.high)}${n.expected.standing ? "; it is " + n.expected.standing : ""}.`));

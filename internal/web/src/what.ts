@@ -3,7 +3,7 @@
 import { Account, Accounts, Explanations } from "./data";
 import { clean, h } from "./dom";
 import { coverage, duration, known, trim } from "./format";
-import { valueText } from "./tree";
+import { otherUnit, valueText } from "./tree";
 
 export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
   const nodes = new Map(a.nodes.map(n => [n.path, n]));
@@ -25,9 +25,9 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
   const useful = /^retir/i.test(path[0].name);
   const share = ex.share(d.model, last);
   const verdict = h("p", { class: "verdict" }, h("strong", {}, last.name), " is the " + (useful ? "largest part" : "bottleneck") + ": ",
-    h("span", { class: "number", "data-node": last.path, "data-key": "value" }, valueText(ex, d.model, last)), share ? " of " + whole(d, a, ex) : " " + last.unit, title ? ". " + title + "." : ".");
+    h("span", { class: "number", "data-node": last.path, "data-key": "value" }, valueText(ex, d.model, last)), (share ? " of " : " ") + last.unit, title ? ". " + title + "." : ".");
   const trail = h("ol", { class: "trail", "aria-label": "bottleneck path" });
-  for (const n of path) trail.append(h("li", {}, h("a", { href: "#tree", "data-go": n.path }, n.name), " ", valueText(ex, d.model, n)));
+  for (const n of path) trail.append(h("li", {}, h("a", { href: "#tree", "data-go": n.path }, n.name), " ", valueText(ex, d.model, n), otherUnit(ex, d.model, n)));
   box.append(verdict, trail, h("p", {}, sure(d, a, ex, last)));
   const advice = a.try?.find(t => !t.startsWith("follow the ")); // to follow its parts is what the tree itself says
   if (advice) box.append(h("p", {}, h("b", {}, "Try: "), clean(advice)));
@@ -77,11 +77,6 @@ function own(box: HTMLElement, a: Account): HTMLElement {
   }
   box.append(h("table", { id: "own" }, h("thead", {}, h("tr", {}, ...["Event", "Count", "Rate", "Counted"].map(t => h("th", { scope: "col" }, t)))), body));
   return box;
-}
-
-// whole is what shares are of.
-export function whole(d: Accounts, a: Account, ex: Explanations): string {
-  return ex.method(d.model)?.unit || a.nodes[0]?.unit || "the whole";
 }
 
 // sure says how far the verdict can be trusted.
