@@ -102,3 +102,31 @@ func TestFewIntervals(t *testing.T) {
 		}
 	}
 }
+
+// TestAlternation counts programs with two states that alternate about as fast as the groups.
+// Such a program is nearly a loop in step with them, and the intervals hold less often.
+func TestAlternation(t *testing.T) {
+	least := 0.85
+	if !testlong.Enabled() {
+		least = 0.75 // of ten runs
+	}
+	for _, level := range []int{2, 3} {
+		for _, swap := range []float64{0.009, 0.034} {
+			for _, interval := range []float64{0.028, 0.1, 1} {
+				c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: level, Turn: 0.004, Interval: interval, Intervals: 50}, 7)
+				if err != nil {
+					t.Fatal(err)
+				}
+				list, err := c.Try(multiplex.Kind{Name: "alternation", Swap: swap}, testlong.Size(10, 60))
+				if err != nil {
+					t.Fatal(err)
+				}
+				covered, width := multiplex.Mean(list)
+				t.Logf("%d groups, states of up to %.0f ms, -I %.0f: %.1f %% covered, %.2f times the ideal width", c.Groups, 1000*swap, 1000*interval, 100*covered, width)
+				if covered < least || width > 2 {
+					t.Errorf("%d groups, states of up to %.0f ms, -I %.0f: %.1f %% covered, %.2f times the ideal width", c.Groups, 1000*swap, 1000*interval, 100*covered, width)
+				}
+			}
+		}
+	}
+}

@@ -27,6 +27,8 @@ type Kind struct {
 	Drift float64
 	// Loop is the period of a loop that changes the rates, in seconds.
 	Loop float64
+	// Swap is the most that the program stays in one of two states, in seconds. The least is a step.
+	Swap float64
 	// Quiet leaves out the noise of each step.
 	Quiet bool
 }
@@ -51,6 +53,7 @@ type program struct {
 	phases [][]float64 // of the recurring phases: factors by event
 	now    []float64   // factors of the phase
 	load   [][2]float64
+	swap   int // steps until the state changes
 	drift  [2]float64
 	step   int
 	start  float64 // where the loop begins, in steps
@@ -61,6 +64,9 @@ type program struct {
 // step.
 func newProgram(k Kind, rates []float64, rng *rand.Rand) *program {
 	p := &program{kind: k, rng: rng, rates: rates, counts: make([]float64, len(rates)), load: make([][2]float64, len(rates))}
+	if k.Swap > 0 {
+		p.phases = [][]float64{p.factors(), p.factors()}
+	}
 	for range k.Recurring {
 		p.phases = append(p.phases, p.factors())
 	}
@@ -90,6 +96,10 @@ func (p *program) next() []float64 {
 		} else {
 			p.now = p.factors()
 		}
+	}
+	if p.swap--; k.Swap > 0 && p.swap <= 0 {
+		p.phases[0], p.phases[1] = p.phases[1], p.phases[0]
+		p.now, p.swap = p.phases[0], 1+p.rng.IntN(int(k.Swap/stepSeconds))
 	}
 	if k.Drift > 0 {
 		a := math.Exp(-stepSeconds / k.Drift)
