@@ -13,11 +13,10 @@ import (
 type callchains struct {
 	calls  pages[uint32] // by number: threads and places; once they are in the tree, their nodes
 	list   pages[callchain]
-	keys   pages[uint64] // of the callchains
-	index  numberIndex   // of the keys; the numbers are those of callchains and 1
-	recent []recentCall  // by a hash of the calls down to one
-	last   []lastChain   // by thread
-	long   lastChain     // in place of one that would be too long
+	index  numberIndex  // of their keys; the numbers are those of callchains and 1
+	recent []recentCall // by a hash of the calls down to one
+	last   []lastChain  // by thread
+	long   lastChain    // in place of one that would be too long
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
 
@@ -27,11 +26,12 @@ type callchains struct {
 
 // A callchain is the calls around its samples, with what these count.
 type callchain struct {
+	key    uint64 // a hash of all that decides what it is
 	caller uint32 // the call that the others are made from; 0 for none
-	end    uint32 // of the other calls, which follow those of the chain before
+	end    uint32 // of the other calls but the innermost, behind those of the chain before
 	equal  uint32 // samples that count the same
 	sums   uint32 // the number of their amount, or of a row of mixed, with the mark
-	leaf   uint32 // the place that the samples were taken at
+	leaf   uint32 // the innermost: the place that the samples were taken at
 }
 
 // mixedSums is the mark of callchain.sums: the number is that of a row of mixed.
@@ -70,8 +70,10 @@ const (
 
 // A lastChain is the last callchain of a thread, the outermost call first.
 type lastChain struct {
-	is    chainID
-	calls []lastCall
+	is       chainID
+	calls    []lastCall
+	number   uint32 // of the callchain and 1; 0 for none
+	interval int64
 }
 
 // A lastCall is a call of the last callchain. The hash is that of the thread and of the calls down
@@ -105,13 +107,13 @@ func (c *callchains) memory() int {
 // find returns the number of the callchain with a key and 1; 0 if there is none. Then the next
 // one goes into the slot together with the tag.
 func (c *callchains) find(key uint64) (n uint32, slot int, tag uint32) {
-	if c.index.full(c.keys.n) {
-		c.index.make(2*c.keys.n + 1)
-		for i := range c.keys.n {
-			c.index.put(uint32(*c.keys.at(i)), uint32(i)+1)
+	if c.index.full(c.list.n) {
+		c.index.make(2*c.list.n + 1)
+		for i := range c.list.n {
+			c.index.put(uint32(c.list.at(i).key), uint32(i)+1)
 		}
 	}
-	return c.index.look(uint32(key), func(n uint32) bool { return *c.keys.at(int(n) - 1) == key })
+	return c.index.look(uint32(key), func(n uint32) bool { return c.list.at(int(n)-1).key == key })
 }
 
 // recentOf returns the calls that may have a hash.
@@ -199,18 +201,23 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) int {
 		s.flawed[i] += int64(lacks & 1)
 	}
 	last := s.hashed(&in, int32(rec.TID()), thread)
+	if last.number > 0 && last.interval == interval {
+		return int(last.number) - 1
+	}
 	key := last.calls[len(last.calls)-1].hash
 	if s.spans.wanted {
 		key = mix(key^uint64(interval), seeds[1])
 	}
 	found, slot, tag := c.find(key)
 	if found == 0 {
-		found = uint32(c.list.add(s.linked(&in, last, thread))) + 1
-		c.index.slots[slot] = tag | found
-		if c.keys.add(key); s.spans.wanted {
+		chain := s.linked(&in, last, thread)
+		chain.key = key
+		found = uint32(c.list.add(chain)) + 1
+		if c.index.slots[slot] = tag | found; s.spans.wanted {
 			c.intervals.add(uint64(interval))
 		}
 	}
+	last.number, last.interval = found, interval
 	return int(found) - 1
 }
 
@@ -223,12 +230,16 @@ func (s *Stacks) hashed(in *codeSpace, tid, thread int32) *lastChain {
 		last = &c.long
 	}
 	if last.is != is {
-		last.is, last.calls = is, last.calls[:0]
+		last.is, last.calls, last.number = is, last.calls[:0], 0
 	}
 	n, same := len(s.chain), 0
 	for most := min(n, len(last.calls)); same < most && last.calls[same].link == s.chain[n-1-same]; {
 		same++
 	}
+	if same == n && n == len(last.calls) {
+		return last
+	}
+	last.number = 0
 	hash := threadHash(thread)
 	if last.calls = last.calls[:same]; same > 0 {
 		hash = last.calls[same-1].hash
@@ -245,7 +256,8 @@ func threadHash(thread int32) uint64 { return mix(uint64(uint32(thread)), seeds[
 
 // linked returns a callchain of hashed links. Its outer calls are mostly known.
 func (s *Stacks) linked(in *codeSpace, last *lastChain, thread int32) (out callchain) {
-	c, n := &s.calls, len(last.calls)
+	c, inner := &s.calls, len(last.calls)-1
+	n := inner
 	for n > 0 && out.caller == 0 {
 		if out.caller = c.known(last.calls[n-1].hash); out.caller == 0 {
 			n--
@@ -257,14 +269,10 @@ func (s *Stacks) linked(in *codeSpace, last *lastChain, thread int32) (out callc
 			c.call(hash, threadCall|uint32(thread))
 		}
 	}
-	for _, call := range last.calls[n:] {
-		out.leaf = s.code.number(s.code.placeOf(in, call.link))
-		c.call(call.hash, out.leaf)
+	for _, call := range last.calls[n:inner] {
+		c.call(call.hash, s.code.number(s.code.placeOf(in, call.link)))
 	}
-	if n == len(last.calls) { // inner calls of another callchain
-		out.leaf = s.code.number(s.code.placeOf(in, last.calls[n-1].link))
-	}
-	out.end = uint32(c.calls.n)
+	out.end, out.leaf = uint32(c.calls.n), s.code.number(s.code.placeOf(in, last.calls[inner].link))
 	return out
 }
 
@@ -278,7 +286,7 @@ func (s *Stacks) wordsOf(rec *perfdata.Sample) {
 // settle makes stacks of the callchains. The places of all of them are looked up at once.
 func (s *Stacks) settle() {
 	c := &s.calls
-	c.keys, c.index, c.recent, c.last = pages[uint64]{}, numberIndex{}, nil, nil
+	c.index, c.recent, c.last, c.long = numberIndex{}, nil, nil, lastChain{}
 	s.code.lookUp()
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
 	next := uint32(1)
@@ -294,6 +302,9 @@ func (s *Stacks) settle() {
 				at = uint32(s.under(int32(at), *call))
 			}
 			*call = at
+		}
+		if at&cutCall == 0 {
+			at = uint32(s.under(int32(at), chain.leaf))
 		}
 		s.settled(i, at)
 		c.list.free(i)
