@@ -61,7 +61,7 @@ const (
 const (
 	recentCalls = 1 << 19 // a power of two
 	recentWays  = 4       // those of one hash, the last one first
-	chainBytes  = 34
+	chainBytes  = 38
 	callBytes   = 4
 	maxCommon   = 32
 	maxChains   = 1 << 25

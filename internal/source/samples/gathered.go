@@ -211,6 +211,9 @@ func (p *places) lookUpCodes() {
 	g.codes = append(g.codes, make([]int32, g.list.n-from)...)
 	if p.told.Has(counts.Instruction) && !p.keep.code() { // nothing is asked about them now
 		p.codes = slices.Grow(p.codes, g.list.n-from)
+		if p.recent == nil {
+			p.sums = slices.Grow(p.sums, (g.list.n-from)*p.columns)
+		}
 		for n := from; n < len(g.codes); n++ {
 			g.codes[n] = p.look(p.files.place(*g.list.at(n)))
 		}

@@ -318,7 +318,8 @@ func (p *places) addCode(k key) int32 {
 	return int32(len(p.codes) - 1)
 }
 
-// codeList returns what is known of all places. It asks for instructions file by file.
+// codeList returns what is known of all places, instead of these. It asks for instructions file by
+// file.
 func (p *places) codeList() []counts.Code {
 	order := make([]int32, len(p.codes))
 	for i := range order {
@@ -334,6 +335,7 @@ func (p *places) codeList() []counts.Code {
 	for _, i := range order {
 		list[i] = p.code(&p.codes[i])
 	}
+	p.codes = nil
 	return list
 }
 

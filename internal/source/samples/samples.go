@@ -245,6 +245,7 @@ func (r *Reader) pass(p phase) error {
 		return err
 	}
 	r.order.end()
+	r.feed, r.order.spare = nil, nil // memory for what comes now
 	r.first, r.last = min(r.first, r.order.before+1), max(r.last, r.order.till)
 	if p == eventsOnly {
 		return nil

@@ -131,13 +131,23 @@ func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
 	case p.recent != nil:
 		return r.joined(run)
 	}
-	list := make([]counts.Scope, 1, 1+len(p.codes))
+	codes := r.codeList()
+	list := make([]counts.Scope, 1, 1+len(codes))
 	list[0] = run
-	codes := p.codeList()
-	for i := range p.codes {
-		list = append(list, r.scope(nil, &p.codes[i], &codes[i]))
+	for i := range codes {
+		list = append(list, r.scope(nil, int32(i), &codes[i]))
 	}
 	return list, p.sums
+}
+
+// codeList returns what is known of all places. Then the last file with symbols is given up, unless
+// it is needed again.
+func (r *Reader) codeList() []counts.Code {
+	codes := r.places.codeList()
+	if !r.opts.Again {
+		r.symbols.Function(profile.Place{})
+	}
+	return codes
 }
 
 // mergedKinds are the kinds whose contexts may share a scope.
@@ -149,7 +159,7 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	p := &r.places
 	codes := []counts.Code(nil)
 	if p.told&codeKinds != 0 {
-		codes = p.codeList()
+		codes = r.codeList()
 	}
 	list := make([]counts.Scope, 1, 1+len(p.rows))
 	list[0] = run
@@ -159,15 +169,14 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 		index = nil
 	}
 	for i, row := range p.rows {
-		k, c := &key{others: true}, (*counts.Code)(nil)
-		x := &context{lump: true}
+		c, x := (*counts.Code)(nil), &context{lump: true}
 		if row.context >= 0 {
-			k, x = &p.codes[row.code], &p.contexts[row.context]
+			x = &p.contexts[row.context]
 			if codes != nil {
 				c = &codes[row.code]
 			}
 		}
-		s := r.scope(x, k, c)
+		s := r.scope(x, row.code, c)
 		own := p.sums[i*p.columns : (i+1)*p.columns]
 		at, ok := index[s]
 		if !ok {
@@ -189,7 +198,7 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 const others = "others"
 
 // scope describes a place in the code within a context, which is nil if there is none.
-func (r *Reader) scope(x *context, k *key, c *counts.Code) counts.Scope {
+func (r *Reader) scope(x *context, code int32, c *counts.Code) counts.Scope {
 	by := r.places.told
 	s := counts.RunScope("")
 	s.Code = c
@@ -207,7 +216,7 @@ func (r *Reader) scope(x *context, k *key, c *counts.Code) counts.Scope {
 	}
 	switch {
 	case c == nil:
-	case k.others:
+	case code == r.places.others:
 		part(r.opts.By, others)
 	default:
 		part(r.opts.By, c.Label(r.opts.By))
