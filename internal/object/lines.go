@@ -47,11 +47,10 @@ const maxRows = 1 << 24
 var errRows = errors.New("the line table of a unit has too many rows")
 
 // linesOf returns the line table of a unit.
-func (o *Object) linesOf(u *unit) *lineTable {
-	d := o.dwarf
+func (o *Object) linesOf(d *dwarfInfo, u *unit) *lineTable {
 	if u.lines == nil {
 		u.lines = &lineTable{}
-		err := distrust("a line table", func() error { return o.readLines(u) })
+		err := distrust("a line table", func() error { return o.readLines(d, u) })
 		if err != nil {
 			o.note("%s: the unit at %#x: %v", o.debugSource().path, u.position, err)
 		}
@@ -63,8 +62,8 @@ func (o *Object) linesOf(u *unit) *lineTable {
 }
 
 // readLines reads the line program of a unit, sequence by sequence.
-func (o *Object) readLines(u *unit) error {
-	r, err := o.dwarf.data.LineReader(u.entry)
+func (o *Object) readLines(d *dwarfInfo, u *unit) error {
+	r, err := d.data.LineReader(u.entry)
 	if err != nil || r == nil {
 		return err
 	}
@@ -173,8 +172,15 @@ func (o *Object) Line(addr uint64) (file string, line int) {
 }
 
 func (o *Object) line(addr uint64) (file string, line int) {
-	if u := o.debugInfo().unitAt(addr); u != nil {
-		return o.linesOf(u).lookup(addr)
+	d := o.lineInfo()
+	u := d.unitAt(addr)
+	if u == nil {
+		return o.goLine(addr)
 	}
-	return o.goLine(addr)
+	t := o.linesOf(d, u)
+	if d == o.slim && (len(t.rows) == 0 || d.unitAt(t.rows[0].addr) != u) { // another unit's line program
+		d.units = nil
+		return o.line(addr)
+	}
+	return t.lookup(addr)
 }

@@ -71,6 +71,7 @@ type Object struct {
 	symbols *symbolData // nil: not read yet
 	data    *symbolData // of variables
 	dwarf   *dwarfInfo  // nil: not read yet
+	slim    *dwarfInfo  // for lines alone; without units these need dwarf
 	golang  *goTable    // nil: not read yet
 	callers *unwind.Table
 	inlined *inlineIndex // nil: not read yet, or not kept
@@ -187,7 +188,7 @@ func (o *Object) Release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_ = o.closeUnits() // they were read, and nothing was written
-	o.dwarf, o.golang, o.symbols, o.data = nil, nil, nil, nil
+	o.dwarf, o.slim, o.golang, o.symbols, o.data = nil, nil, nil, nil, nil
 	o.main.unload()
 	o.debug.unload()
 }
