@@ -180,11 +180,18 @@ func draw(h report.Header, a *account.Account, o report.Options) *drawing {
 		if !math.IsNaN(v.Error) {
 			full += " ± " + page.Figure(m, b.node, v.Error)
 		}
+		if unit := m.Nodes[b.node].Unit; unit != "" && unit != m.Unit && m.Share(b.node) {
+			full += " of " + unit
+		}
+		title := full
+		if !v.Reliable() {
+			title += ", uncertain: " + v.Doubt.String()
+		}
 		class := ""
 		if slices.Contains(a.Bottleneck, b.node) {
 			class = ` class="way"`
 		}
-		fmt.Fprintf(d, `<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s"%s/>`, escape(full), x, y, w, rowHeight-1, tone(m, b.node), class)
+		fmt.Fprintf(d, `<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s"%s/>`, escape(title), x, y, w, rowHeight-1, tone(m, b.node), class)
 		if !v.Reliable() {
 			fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="url(#hatch)"/>`, x, y, w, rowHeight-1)
 		}

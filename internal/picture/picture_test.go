@@ -28,6 +28,23 @@ func draw(t *testing.T, format string, args ...string) string {
 	return out.String()
 }
 
+// TestUnits: a box says what its share is of, if that is not what those of the tree are of.
+func TestUnits(t *testing.T) {
+	svg := draw(t, "svg", "examples/walk/columns-1.txt", "--level", "3")
+	for line := range strings.Lines(draw(t, "csv", "examples/walk/columns-1.txt", "--level", "3")) {
+		f := strings.Split(line, ",")
+		name := f[4][strings.LastIndexByte(f[4], '.')+1:]
+		_, title, ok := strings.Cut(svg, "<title>"+name+" ")
+		title, _, _ = strings.Cut(title, "<")
+		if ok && (f[7] == "slots") == strings.Contains(title, " of ") || ok && f[7] != "slots" && !strings.Contains(title, " of "+f[7]) {
+			t.Errorf("%s: %q, in %s", name, title, f[7])
+		}
+	}
+	if !strings.Contains(svg, " % of cycles") {
+		t.Error("no box has a share of cycles")
+	}
+}
+
 // TestTree: the boxes of the picture are as wide as the shares of CSV say, and say them.
 func TestTree(t *testing.T) {
 	args := []string{"examples/walk/columns-1.txt", "--level", "3"}

@@ -138,7 +138,7 @@ export class Tree {
       w = Math.min(w, this.width - x);
       if (w < narrow) continue;
       deepest = Math.max(deepest, b.row);
-      const n = b.node, text = n.name + " " + this.text(n) + (known(n.error) ? " ± " + this.text({ ...n, value: n.error }) : "");
+      const n = b.node, text = n.name + " " + this.text(n) + (known(n.error) ? " ± " + this.text({ ...n, value: n.error }) : "") + otherUnit(this.ex, this.d.model, n);
       const g = s("g", { class: "box " + tone(n.path) + (on.has(n.path) ? " path" : "") + (n.reliable ? "" : " doubtful"), role: "treeitem", tabindex: -1,
         "aria-level": b.row + 1, "aria-label": text + (n.reliable ? "" : ", uncertain") + (on.has(n.path) ? ", bottleneck path" : ""), "data-node": n.path,
         "aria-expanded": b.below.length ? "true" : undefined, "aria-selected": n.path === this.active ? "true" : "false" },
