@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -432,8 +433,6 @@ func (c *Method) Inputs() []string {
 // Params returns the parameters as they were put into the formulas.
 func (c *Method) Params() map[string]float64 {
 	p := make(map[string]float64, len(c.params))
-	for k, v := range c.params {
-		p[k] = v
-	}
+	maps.Copy(p, c.params)
 	return p
 }

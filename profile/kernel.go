@@ -104,7 +104,7 @@ const ownKallsyms = "/proc/kallsyms"
 func (y *Symbolizer) ownKernel(f *File) *image {
 	own := runningBuildID()
 	if f.kind == kindModule {
-		own = moduleBuildID(moduleName(f.Name))
+		own = notesBuildID(filepath.Join("/sys/module", filepath.Base(moduleName(f.Name)), "notes/.note.gnu.build-id"))
 	}
 	switch {
 	case f.BuildID != "" && !object.SameBuildID(f.BuildID, own):
@@ -133,10 +133,6 @@ func moduleName(name string) string {
 
 // runningBuildID returns the build id of the running kernel, or "".
 func runningBuildID() string { return notesBuildID("/sys/kernel/notes") }
-
-func moduleBuildID(name string) string {
-	return notesBuildID(filepath.Join("/sys/module", filepath.Base(name), "notes/.note.gnu.build-id"))
-}
 
 // notesBuildID reads the build id in a file of ELF notes of this machine.
 func notesBuildID(path string) string {

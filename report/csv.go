@@ -33,8 +33,6 @@ type csvWriter struct {
 	parts *parts // nil if accounts are not of parts
 }
 
-func newCSV(w io.Writer, o Options) *csvWriter { return &csvWriter{w: w, o: o} }
-
 func (c *csvWriter) Begin(h Header) error {
 	m := h.Model
 	c.shown = c.o.shown(m)

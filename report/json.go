@@ -239,8 +239,6 @@ type jsonWriter struct {
 	parts *parts // nil if accounts are not of parts
 }
 
-func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
-
 func (j *jsonWriter) Begin(h Header) error {
 	j.shown, j.h, j.parts = j.o.shown(h.Model), h, partsOf(h)
 	head, err := json.Marshal(h.Head("cyclestack.account/v1"))

@@ -115,15 +115,15 @@ var accountFormats = []accountFormat{
 	{"tree", newText},
 	{"json", func(w io.Writer, o Options) Writer {
 		if o.stream() {
-			return newStream(w, o)
+			return &streamWriter{w: w, o: o}
 		}
-		return newJSON(w, o)
+		return &jsonWriter{w: w, o: o, first: true}
 	}},
 	{"csv", func(w io.Writer, o Options) Writer {
 		if o.stream() {
-			return newStreamCSV(w, o)
+			return &streamCSV{w: w, o: o}
 		}
-		return newCSV(w, o)
+		return &csvWriter{w: w, o: o}
 	}},
 }
 
@@ -148,7 +148,7 @@ func newText(w io.Writer, o Options) Writer {
 	case LayoutParts:
 		return newProfile(w, o)
 	case LayoutColumns:
-		return newColumnWriter(w, o)
+		return &columnWriter{tree: *newTree(w, o)}
 	case LayoutChecks:
 		return &auditWriter{*newTree(w, o)}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -18,10 +17,6 @@ import (
 type columnWriter struct {
 	tree
 	accounts []*account.Account
-}
-
-func newColumnWriter(w io.Writer, o Options) *columnWriter {
-	return &columnWriter{tree: *newTree(w, o)}
 }
 
 func (b *columnWriter) Account(a *account.Account) error {

@@ -122,8 +122,6 @@ type streamWriter struct {
 	groups grouping
 }
 
-func newStream(w io.Writer, o Options) *streamWriter { return &streamWriter{w: w, o: o} }
-
 func (s *streamWriter) Begin(h Header) error {
 	s.h = h
 	line, err := json.Marshal(h.Head(streamSchema))

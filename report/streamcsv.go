@@ -27,8 +27,6 @@ type streamCSV struct {
 	reasons []byte // of the account: why nodes are not known, or not reliable
 }
 
-func newStreamCSV(w io.Writer, o Options) *streamCSV { return &streamCSV{w: w, o: o} }
-
 // Begin writes nothing: the first account decides which columns there are.
 func (c *streamCSV) Begin(Header) error { return nil }
 

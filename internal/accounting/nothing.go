@@ -157,5 +157,3 @@ func Names(by counts.By) string {
 	}
 	return strings.Join(names, ",")
 }
-
-func prefixed(file string, err error) error { return fmt.Errorf("%s: %w", file, err) }

@@ -105,7 +105,7 @@ func (s *Stream) Add(m *resolve.Method, t *counts.Table, kind Kind, file string)
 		if s.Need != "" {
 			return fault.Inputf("%s: %v; %s", file, err, s.Need)
 		}
-		return fault.As(fault.Usage, &fault.OptionError{Option: "by", Value: Names(s.By), Err: prefixed(file, err)})
+		return fault.As(fault.Usage, &fault.OptionError{Option: "by", Value: Names(s.By), Err: fmt.Errorf("%s: %w", file, err)})
 	}
 	if s.By.Has(counts.Interval) {
 		return s.Flush()

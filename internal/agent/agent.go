@@ -103,14 +103,13 @@ func (o *Settings) places() (workloads, containers int) {
 
 // An Agent exports.
 type Agent struct {
-	o       Options
-	s       *sink
-	host    *host
-	groups  *cgroups // nil without cgroups
-	names   namer
-	cost    *cost
-	web     *web
-	started time.Time
+	o      Options
+	s      *sink
+	host   *host
+	groups *cgroups // nil without cgroups
+	names  namer
+	cost   *cost
+	web    *web
 
 	work, single *table           // of cgroups; nil without
 	places       map[string]place // by the paths of cgroups
@@ -146,7 +145,7 @@ func New(o Options) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{o: o, live: first, started: time.Now(), changed: make(chan struct{}), places: map[string]place{},
+	a := &Agent{o: o, live: first, changed: make(chan struct{}), places: map[string]place{},
 		errs: map[string]*counter{}, reloads: map[bool]*counter{}, gauges: map[string]*counter{}}
 	r := newRegistry(first.MaxSeries, time.Now)
 	var err error

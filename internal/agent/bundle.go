@@ -155,7 +155,7 @@ func (t *table) add(key string, l labels, u *usage, now time.Time) {
 	}
 	b.used = now
 	b.taken += u.user + u.system
-	if b.all == nil || !b.leaves.IsZero() || !t.counts(b, now) {
+	if b.all == nil || !b.leaves.IsZero() || !t.counts(b) {
 		b = t.others(now)
 	}
 	b.add(u)
@@ -179,7 +179,7 @@ func (t *table) enter(key string, l labels, now time.Time) *bundle {
 
 // counts reports whether a bundle's series may rise. A store sees each new series as 0
 // first: it would not know what the first value it sees has risen from.
-func (t *table) counts(b *bundle, now time.Time) bool {
+func (t *table) counts(b *bundle) bool {
 	b.ready = b.ready || t.sink.r.shown(b.whole)
 	return b.ready
 }

@@ -111,27 +111,7 @@ func (b *burstCounting) turn(ctx context.Context, o Settings, mount string, turn
 		return err
 	}
 	defer run.Close()
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		tick := time.NewTicker(o.Interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-ctx.Done():
-			case <-changed:
-			case <-tick.C:
-				if b.a.onlineList() == b.online {
-					continue
-				}
-			}
-			run.Stop()
-			return
-		}
-	}()
-	return errors.Join(run.Count(), run.Finish(ctx))
+	return b.a.counted(ctx, run, o.Interval, b.online, changed)
 }
 
 // prepared returns the counting of a level, planned once.

@@ -14,7 +14,6 @@ type cost struct {
 	a      *Agent
 	own    *counter // processor time of the process
 	last   time.Duration
-	at     time.Time
 	since  time.Time // of the minute that is judged
 	spent  time.Duration
 	over   int     // minutes in a row
@@ -33,7 +32,7 @@ const (
 
 func newCost(a *Agent) *cost {
 	f := a.s.r.family(series.Cost, "processor time that the agent took: its own, and the kernel's for its counters as estimated", seconds)
-	return &cost{a: a, own: a.s.r.get(f, "part", "process"), kern: a.s.r.get(f, "part", "kernel"), last: processTime(), at: time.Now(), since: time.Now(), duty: 1, factor: 1}
+	return &cost{a: a, own: a.s.r.get(f, "part", "process"), kern: a.s.r.get(f, "part", "kernel"), last: processTime(), since: time.Now(), duty: 1, factor: 1}
 }
 
 // measure takes notice of what was spent. Once a minute it is judged.
@@ -42,7 +41,7 @@ func (c *cost) measure(now time.Time) {
 	defer c.mu.Unlock()
 	spent := processTime()
 	step := spent - c.last
-	c.last, c.at = spent, now
+	c.last = spent
 	kernel := c.kernel
 	c.kernel = 0
 	c.spent += step + kernel

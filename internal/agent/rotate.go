@@ -130,30 +130,10 @@ func (r *rotation) count(ctx context.Context, k *kept, changed <-chan struct{}) 
 		return err
 	}
 	defer run.Close()
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		tick := time.NewTicker(r.settled.Interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-ctx.Done():
-			case <-changed:
-			case <-tick.C:
-				if r.a.onlineList() == r.online {
-					continue
-				}
-			}
-			run.Stop()
-			return
-		}
-	}()
 	before := time.Now()
-	err = errors.Join(run.Count(), run.Finish(ctx))
+	err = r.a.counted(ctx, run, r.settled.Interval, r.online, changed)
 	if k.groups > 1 {
-		r.a.cost.charge(muxCost(time.Since(before), k.groups, r.a.host.online))
+		r.a.cost.charge(muxCost(time.Since(before), r.a.host.online))
 	}
 	if err != nil && ctx.Err() == nil {
 		for _, w := range k.windows {
@@ -172,8 +152,33 @@ const (
 )
 
 // muxCost estimates what the kernel takes to multiplex groups.
-func muxCost(d time.Duration, groups, processors int) time.Duration {
+func muxCost(d time.Duration, processors int) time.Duration {
 	return time.Duration(int64(d/muxSlot) * int64(max(1, processors)) * int64(muxSwitch))
+}
+
+// counted counts a run to its end, or until settings or the online processors change.
+func (a *Agent) counted(ctx context.Context, run *measure.Run, every time.Duration, online string, changed <-chan struct{}) error {
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ctx.Done():
+			case <-changed:
+			case <-tick.C:
+				if a.onlineList() == online {
+					continue
+				}
+			}
+			run.Stop()
+			return
+		}
+	}()
+	return errors.Join(run.Count(), run.Finish(ctx))
 }
 
 // prepared returns the measurement of a level, planned once.

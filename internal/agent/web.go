@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"slices"
@@ -51,11 +53,9 @@ func newWeb(a *Agent, address, config string) (*web, error) {
 	}
 	w.listener = &limited{w.listener, make(chan struct{}, mostClients)}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTimeout,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: quiet()}
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: log.New(io.Discard, "", 0)}
 	if w.secure = c.secure(); w.secure {
-		if err := w.secured(); err != nil {
-			return nil, errors.Join(err, w.listener.Close())
-		}
+		w.secured()
 	}
 	return w, nil
 }

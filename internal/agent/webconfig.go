@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"log"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -197,7 +196,7 @@ func version(to *uint16, name string) error {
 
 // secured has the server ask for the configuration at each connection, as it may be read
 // anew.
-func (w *web) secured() error {
+func (w *web) secured() {
 	w.server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: w.config.tls.NextProtos,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			w.config.mu.Lock()
@@ -210,7 +209,6 @@ func (w *web) secured() error {
 			return &w.config.tls.Certificates[0], nil
 		},
 	}
-	return nil
 }
 
 // header sets the headers that the file has.
@@ -267,6 +265,3 @@ func (c *webConfig) allows(r *http.Request) bool {
 	}
 	return true
 }
-
-// quiet returns a logger for what clients do wrong.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

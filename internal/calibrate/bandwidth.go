@@ -45,9 +45,8 @@ const (
 
 // A worker is a thread on a processor of its own, with memory of its own.
 type worker struct {
-	logical int
-	memory  *memory
-	offset  int // of the next chunk in each array
+	memory *memory
+	offset int // of the next chunk in each array
 }
 
 // chunk moves the next chunk of a number of arrays. After the last chunk it begins again;
@@ -85,7 +84,7 @@ func hire(processors []int, nodes map[int][]int, bytes int, until time.Time) (*c
 	c := &crew{}
 	ready := make(chan error)
 	for _, logical := range processors {
-		w := &worker{logical: logical}
+		w := &worker{}
 		jobs := make(chan func(*worker))
 		c.workers, c.jobs = append(c.workers, w), append(c.jobs, jobs)
 		go func() {

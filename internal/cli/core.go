@@ -118,7 +118,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if found.Blocks != nil {
 		return a.document(c, *found.Blocks, f.hex)
 	}
-	return a.coreDocument(c, f, &r, found.Document, found.Inputs...)
+	return a.coreDocument(c, f, found.Document, found.Inputs...)
 }
 
 // recordingCore analyses the hot loops of a recording.
@@ -142,11 +142,11 @@ func (a *app) recordingCore(c *common, f *coreFlags, r *core.Request) error {
 		return err
 	}
 	r.Cores = o.Cores
-	return a.coreDocument(c, f, r, d, r.Args[0])
+	return a.coreDocument(c, f, d, r.Args[0])
 }
 
 // coreDocument writes what was found, or its picture.
-func (a *app) coreDocument(c *common, f *coreFlags, r *core.Request, d *core.Document, inputs ...string) error {
+func (a *app) coreDocument(c *common, f *coreFlags, d *core.Document, inputs ...string) error {
 	if !f.trace {
 		if !slices.Contains(report.Formats[render.Cores](), c.format) {
 			return usageError("--format %s: it is for --trace", c.format)

@@ -3,7 +3,6 @@ package fleet
 import (
 	"time"
 
-	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -146,6 +145,3 @@ func (c *Comparison) document() document {
 	d.Comparison = x
 	return d
 }
-
-// list is the account as the one of a document.
-func (a *Account) list() []*account.Account { return []*account.Account{a.Account} }

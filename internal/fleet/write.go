@@ -302,7 +302,7 @@ func (r Report) tree(w io.Writer, a *Account, s *Set, o report.Options) error {
 	for _, n := range r.notes() {
 		a.Notes = append(a.Notes, counts.Notef("%s", n))
 	}
-	return report.Write(w, "tree", report.Accounts{Header: h, List: a.list()}, o)
+	return report.Write(w, "tree", report.Accounts{Header: h, List: []*account.Account{a.Account}}, o)
 }
 
 // writeCSV writes a line for each node.

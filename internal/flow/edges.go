@@ -10,7 +10,6 @@ import (
 // blocks: a block is entered as often as it is left. Each is a signed sum of counts of
 // blocks, so that its error is known.
 type edges struct {
-	graph  *disasm.Graph
 	blocks []Count
 	known  map[[2]int]map[int]float64 // by edge: by block, how often its count is added
 }
@@ -26,7 +25,7 @@ const (
 // in known except one, and likewise out. A block that leaves the function, and the first
 // block, have a further edge, which is not known.
 func solve(g *disasm.Graph, blocks []Count) *edges {
-	e := &edges{graph: g, blocks: blocks, known: map[[2]int]map[int]float64{}}
+	e := &edges{blocks: blocks, known: map[[2]int]map[int]float64{}}
 	if len(g.Blocks) > solveMost {
 		return e
 	}

@@ -17,6 +17,7 @@ import (
 	"image/color"
 	"image/draw"
 	"io"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -252,11 +253,7 @@ var drawn = []string{"fill", "fill-opacity", "stroke", "stroke-width", "stroke-d
 // style is that of an element: the group's, then attributes, rules, and its own.
 func (p *painter) style(e *xml.StartElement, above style) style {
 	s := style{}
-	put := func(from style) {
-		for k, v := range from {
-			s[k] = v
-		}
-	}
+	put := func(from style) { maps.Copy(s, from) }
 	for _, k := range inherited {
 		if v, ok := above[k]; ok {
 			s[k] = v

@@ -40,7 +40,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 }
 
 // shown returns what the report says of calls.
-func (p *placeReport) shown(t *counts.Table) *accounting.Calls {
+func (p *placeReport) shown() *accounting.Calls {
 	names := map[samples.View]string{samples.Children: "children", samples.Callers: "callers", samples.Callees: "callees"}
 	return &accounting.Calls{View: names[p.o.Calls.View], Of: p.o.Calls.Function, Self: p.self}
 }

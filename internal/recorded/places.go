@@ -331,7 +331,7 @@ func (p *placeReport) places(t *counts.Table, writer func(bool) (report.Writer, 
 	}
 	o := accounting.PlaceReport{Options: p.options(0), Kinds: p.o.Split.Kinds, Top: p.o.Top, All: p.o.All, Flat: p.flat, Next: p.next}
 	if p.self != nil {
-		o.Calls, o.Next = p.shown(t), nil
+		o.Calls, o.Next = p.shown(), nil
 	}
 	if len(o.Kinds) == 0 {
 		o.Kinds = overview.Kinds

@@ -82,18 +82,16 @@ var names = map[counts.Kind]string{counts.Run: "tree", counts.CPU: "CPUs", count
 
 // A part is the account of a scope, copied.
 type part struct {
-	key      string
-	label    string
-	scope    counts.Scope
-	duration float64
-	share    float64 // of the samples; NaN without
-	nodes    []node
-	line     []byte // as JSON
+	key   string
+	label string
+	scope counts.Scope
+	share float64 // of the samples; NaN without
+	nodes []node
+	line  []byte // as JSON
 }
 
 type node struct {
 	path, name, value, err   string
-	level                    int
 	share                    float64 // that its bar shows; NaN for none
 	reliable, flagged, onWay bool
 }
@@ -216,7 +214,7 @@ func (v *View) with(w *writer, change func()) error {
 // copied copies what is shown of an account, which is reused.
 func copied(a *account.Account) part {
 	m := a.Model()
-	p := part{duration: a.Duration, label: page.Printable(a.Scope.Label), key: key(a), scope: a.Scope}
+	p := part{label: page.Printable(a.Scope.Label), key: key(a), scope: a.Scope}
 	if c := a.Scope.Code; c != nil {
 		p.scope.Code = new(counts.Code)
 		*p.scope.Code = *c
@@ -238,7 +236,7 @@ func copied(a *account.Account) part {
 		if n.Section != section {
 			continue
 		}
-		out := node{path: n.Path, name: n.Name, level: n.Level, value: "–", share: math.NaN(), reliable: val.Reliable(), flagged: val.Flagged, onWay: slices.Contains(a.Bottleneck, i)}
+		out := node{path: n.Path, name: n.Name, value: "–", share: math.NaN(), reliable: val.Reliable(), flagged: val.Flagged, onWay: slices.Contains(a.Bottleneck, i)}
 		if val.Known() {
 			out.value = page.Figure(m, i, val.Value)
 			root := i

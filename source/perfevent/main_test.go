@@ -224,8 +224,8 @@ func (a *actor) step() usage {
 // since a usage. It returns the new usage.
 func (a *actor) busy(since usage) usage {
 	a.t.Helper()
-	for range 300 {
-		time.Sleep(100 * time.Millisecond)
+	for range 1500 {
+		time.Sleep(20 * time.Millisecond)
 		if u := a.step(); u.since(since).faults >= 200 {
 			return u
 		}

@@ -133,7 +133,7 @@ func main() {
 		log.Printf("%s: %d lines, %s %s, %s %s", r.name, r.lines, r.said, r.right, r.place, r.there)
 		list = append(list, r)
 	}
-	text := page(list, dir)
+	text := page(list)
 	if *output == "-" {
 		fmt.Print(text)
 		return
@@ -336,7 +336,7 @@ func reported(file, sort string, least int) (list [][]string, err error) {
 }
 
 // page is the document.
-func page(list []*result, dir string) string {
+func page(list []*result) string {
 	var b strings.Builder
 	b.WriteString(`# Twenty programs
 

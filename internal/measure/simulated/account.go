@@ -120,7 +120,7 @@ func (s *Simulator) account(ran *account.Account) error {
 	if err := s.read(); err != nil {
 		return err
 	}
-	t := s.tables.run()
+	t := selected(s.tables.functions, 1)
 	switch note := s.selfTimed(t); {
 	case note.Text != "":
 		s.notes = append(s.notes, note)

@@ -31,9 +31,6 @@ func (s *Simulator) read() (err error) {
 	return nil
 }
 
-// run returns the counts of the run.
-func (t *tables) run() *counts.Table { return selected(t.functions, 1) }
-
 // by returns the counts of the places of a kind, with their part of the run's cycles; nil if it is not
 // known.
 func (s *Simulator) by(kind counts.Kind) *counts.Table {
