@@ -9,6 +9,7 @@ type Loop struct {
 
 	head, tail uint64 // the addresses of its first block and of the branch back
 	ops, taken int    // in the current iteration; in all
+	size       int    // micro-ops of the one before
 	large      bool   // it does not fit
 }
 
@@ -25,6 +26,14 @@ func (x Exit) PredictIn(l *Loop, p Branches, instructions int) (mispredicted boo
 	return l.ends(x, instructions) || mispredicted
 }
 
+// Queued returns the micro-ops of the loop that now comes from the queue; 0 if none does.
+func (l *Loop) Queued() int {
+	if l.leastTaken == 0 || l.large || l.taken < l.leastTaken {
+		return 0
+	}
+	return l.size
+}
+
 // ends reports whether a block of some micro-ops ends a loop from the queue.
 func (l *Loop) ends(x Exit, ops int) bool {
 	if l.leastTaken == 0 {
@@ -37,7 +46,7 @@ func (l *Loop) ends(x Exit, ops int) bool {
 	switch inside := l.head <= x.Addr && x.Addr <= l.tail; {
 	case back && x.Next == l.head && inside:
 		l.large = l.large || l.ops > l.mostOps
-		l.ops = 0
+		l.size, l.ops = l.ops, 0
 		l.taken++
 		return false
 	case !back && inside && direct && l.head <= x.Next && x.Next <= l.tail:

@@ -225,6 +225,7 @@ func (t *thread) leave(b *block, next uint64) {
 	default:
 		taken = false
 	}
+	queued := t.loop.Queued()
 	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.PredictIn(&t.loop, t.predictor, len(b.insts))
 	if missed {
 		in.mispredicted += t.each
@@ -232,6 +233,9 @@ func (t *thread) leave(b *block, next uint64) {
 	switch {
 	case t.mode != detail:
 	case t.window != nil:
+		for _, m := range t.window.machines() {
+			m.Queue(queued)
+		}
 		t.window.block(b, t.to, taken, missed)
 	default:
 		for _, n := range b.insts {

@@ -58,8 +58,12 @@ func newDetailed(r *run, h *caches.Hierarchy) *detailed {
 	return &detailed{run: r, caches: h, ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
 }
 
+func (d *detailed) machines() [3]*pipeline.Machine {
+	return [...]*pipeline.Machine{d.ideal, d.real, d.full}
+}
+
 func (d *detailed) begin(each float64) {
-	for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
+	for _, m := range d.machines() {
 		m.Reset()
 	}
 	d.run.begun++
@@ -245,7 +249,7 @@ func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts 
 		}
 	}
 	if len(accesses) > 0 {
-		for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
+		for _, m := range d.machines() {
 			m.At(load, store)
 		}
 	}

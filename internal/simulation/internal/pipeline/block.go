@@ -126,6 +126,7 @@ func (m *Machine) Cycles(b *Block) float64 {
 func (m *Machine) begin(b *Block) {
 	m.findCrowded(b)
 	m.uncached, m.streaming = !b.loop, len(m.crowded) == 0 && m.streams(b)
+	m.queued = m.streaming || b.loop && b.Jumps() == 1 && m.core.microOps(b) <= m.core.streams
 	if m.width = m.core.fetch; m.core.cached > 0 && b.loop && m.core.microOps(b) > m.core.cached {
 		m.width = m.core.decode
 	}

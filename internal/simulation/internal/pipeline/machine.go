@@ -9,7 +9,8 @@ type Machine struct {
 	fetchState
 	legacy    legacyState
 	uncached  bool // the code comes from the legacy decoders
-	streaming bool // it comes from the queue: see streams
+	queued    bool // it comes from the queue
+	streaming bool // likewise, and the end of an iteration ends no cycle: see streams
 	dispatchState
 	accessState
 	retireState
@@ -189,7 +190,7 @@ func (m *Machine) fetch(op *Op, slots int, fused bool) {
 		return
 	}
 	line := (op.addr + m.shift) >> m.core.line
-	if m.fetches += slots; m.fetches > m.width || line != m.line {
+	if m.fetches += slots; m.fetches > m.width || line != m.line && !m.queued {
 		if m.fetches > slots { // not the first in this cycle
 			m.fetched++
 		}

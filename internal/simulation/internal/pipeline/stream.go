@@ -11,6 +11,11 @@ func (m *Machine) streams(b *Block) bool {
 	return m.core.microOps(b) <= m.core.streamed
 }
 
+// Queue says that the code is a loop of so many micro-ops that comes from the queue; 0 is none.
+func (m *Machine) Queue(ops int) {
+	m.queued, m.streaming = ops > 0, ops > 0 && ops <= m.core.streamed
+}
+
 // microOps returns the micro-ops of a block.
 func (c *Core) microOps(b *Block) (n int) {
 	for i := range b.ops {
