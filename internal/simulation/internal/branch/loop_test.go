@@ -31,7 +31,10 @@ func TestLoop(t *testing.T) {
 				if i == test.rounds-1 {
 					x.Next, x.Taken = end, false
 				}
-				missed = x.PredictIn(&l, p, test.ops+1)
+				queued := l.Queued()
+				if missed = x.PredictIn(&l, p, test.ops+1); test.inner == 0 && i > 0 && (queued == test.ops) != (i >= 34 && test.ops <= 41) {
+					t.Fatalf("%+v: %d micro-ops in the queue after %d rounds", test, queued, i)
+				}
 			}
 			branch.Exit{Flow: disasm.Jump, Addr: end, End: end + 2, Target: start, Next: start}.PredictIn(&l, p, 1)
 		}
