@@ -418,7 +418,7 @@ func testTimed(t *testing.T, simulator string, says []string) {
 	}
 	want := "Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu"
 	if simulator == string(simulation.QEMU) {
-		want += " Cs Vt Vbt Vwt" // and variances, as its windows are samples
+		want += " Vt Vbt Vwt" // variances, as its windows are samples
 	}
 	line := regexp.MustCompile(`(?m)^events: .*$`).FindString(first)
 	for _, event := range strings.Fields(want) {
