@@ -240,7 +240,10 @@ func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
 	if m.known == nil {
 		m.known, m.files = map[*profile.Function]bool{}, map[*profile.File]bool{}
 	}
-	m.known[f], m.files[f.File] = true, m.files[f.File]
+	m.known[f] = true
+	if _, met := m.files[f.File]; !met {
+		m.files[f.File] = false
+	}
 	if len(m.same) > 0 || len(m.parts) < 2 {
 		return len(m.same) > 1
 	}
