@@ -14,6 +14,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/oprofile"
+	"github.com/cyclestack/cyclestack/internal/source/perfscript"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -35,11 +36,19 @@ func (r *Recording) Kept() bool { return r.format.what == kept }
 // Simulated reports whether a simulator wrote the recording.
 func (r *Recording) Simulated() bool { return r.format.what == simulated }
 
+// onlyText is the error of what needs more than the text of samples; nil for other recordings.
+func (r *Recording) onlyText() error {
+	if r.format.what != script {
+		return nil
+	}
+	return fault.Inputf("%s: this is text of perf script, which is reported by comm, process, thread, cpu, module and function: give perf.data itself", r.name)
+}
+
 // HasSamples reports whether the recording has samples, which may be split by place in
 // the code. A perf.data file without is one of perf stat record.
 func (r *Recording) HasSamples() bool {
 	if r.format.what != sampled || r.parts != nil {
-		return r.parts != nil
+		return r.parts != nil || r.format.what == script
 	}
 	if r.read {
 		return false
@@ -154,6 +163,13 @@ func (r *Recording) Samples(o SampleOptions) PlaceReader {
 		}
 		return oprofile.NewPlaceReader(src, r.name, o.By)
 	}
+	if r.format.what == script {
+		const known = counts.By(1<<counts.Comm | 1<<counts.Process | 1<<counts.Thread | 1<<counts.CPU)
+		if !reflect.ValueOf(o.Filter).IsZero() || o.Within&^known != 0 || o.Interval > 0 || o.By != counts.Run && o.By != counts.Module && o.By != counts.Function {
+			return failedReader{r.onlyText()}
+		}
+		return perfscript.NewPlaceReader(src, r.name, o.By, o.Within)
+	}
 	o.Reader.Parts = r.parts
 	return samples.NewReader(src, r.name, o)
 }
@@ -186,6 +202,9 @@ func (r *Recording) Memory(o SampleOptions, each func(*Access)) (*Memory, error)
 // is asked for more, so that it is for files only. It must be closed, before the
 // recording.
 func (r *Recording) Code(symbols profile.Config) (*Code, error) {
+	if err := r.onlyText(); err != nil {
+		return nil, err
+	}
 	if r.file == nil {
 		return nil, fmt.Errorf("%s: it has to be read several times, which a stream cannot be", r.name)
 	}
@@ -231,6 +250,9 @@ func (f *filteredReader) Err() error { return cmp.Or(f.none, f.Reader.Err()) }
 // twice returns what can be read twice: the file, or a copy of the stream. The function
 // it returns gives up the copy.
 func (r *Recording) twice() (io.ReadSeeker, func(), error) {
+	if err := r.onlyText(); err != nil {
+		return nil, nil, err
+	}
 	src, err := r.start()
 	if err != nil {
 		return nil, nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
 	"github.com/cyclestack/cyclestack/internal/source/oprofile"
+	"github.com/cyclestack/cyclestack/internal/source/perfscript"
 	"github.com/cyclestack/cyclestack/internal/source/threshold"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
@@ -56,7 +57,8 @@ type what uint8
 const (
 	tablesOnly what = iota
 	sampled         // samples, perhaps
-	rows            // of places in the code, as their source printed them
+	rows            // of places in the code, as opreport printed them
+	script          // samples, as perf script printed them
 	simulated       // a simulator's counts by place in the code
 	kept            // accounts that this program has written
 )
@@ -81,6 +83,9 @@ var formats = []format{
 	{oprofile.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
 		return oprofile.NewReader(src, name)
 	}, rows},
+	{perfscript.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return perfscript.NewReader(src, name)
+	}, script},
 }
 
 // ErrFormat is returned for a file that no format recognises.

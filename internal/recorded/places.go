@@ -177,6 +177,13 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, again := in.(*samples.Reader); p.brief && !again { // text of samples
+		in.Close()
+		p.brief = false
+		if in, err = p.read(rec.Recording); err != nil {
+			return nil, err
+		}
+	}
 	if !in.Next() {
 		defer in.Close()
 		return nil, p.unread(in.Err())
@@ -356,8 +363,8 @@ func (p *placeReport) next(t *counts.Table, rows []int) report.Step {
 	}
 	code := t.Scopes[rows[0]].Code
 	switch {
-	case p.kind.Name == "opreport":
-		return report.Step{} // its rows have no lines
+	case p.kind.Name == "opreport", p.kind.Name == "perf-script":
+		return report.Step{} // their rows have no lines
 	case p.kind.Simulated, code != nil && code.Addr == 0 && code.Function != "": // inlined, with no code of its own
 		return p.o.Next(Closer{By: counts.Line})
 	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):
