@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,17 +108,17 @@ type Simulated struct {
 // Loops finds the loops of hot functions. Lost are the functions without code.
 func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 	t := s.Table
-	words := strings.Fields(t.Label)
-	if len(words) == 0 {
+	name := ProgramOf(t.Label, s.Symbols.Root)
+	if name == "" {
 		return nil, nil, fault.Inputf("the simulation does not say which program it is from")
 	}
-	image, err := openProgram(filepath.Join(s.Symbols.Root, words[0]), s.Symbols)
+	image, err := openProgram(name, s.Symbols)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer image.close()
 	for _, f := range s.Functions(t, s.Column) {
-		if f.Code.Module != ModuleOf(t.Label) {
+		if f.Code.Module != filepath.Base(name) {
 			lost = append(lost, f.Code.Function)
 			continue
 		}
@@ -195,12 +196,22 @@ func (p *program) list(addr uint64, syntax disasm.Syntax) (*code.Listing, error)
 // errNoCode says that a function has no code that can be modelled.
 var errNoCode = errors.New("there is no code of it")
 
-// ModuleOf returns the module of a command's program; "" of none.
-func ModuleOf(command string) string {
-	if words := strings.Fields(command); len(words) > 0 {
-		return filepath.Base(words[0])
+// ProgramOf returns the file of a command's program below root: as PATH has it, with links followed,
+// as simulators name what is executed. It is "" of no command.
+func ProgramOf(command, root string) string {
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return ""
 	}
-	return ""
+	name := words[0]
+	if path, err := exec.LookPath(name); err == nil && filepath.Base(name) == name {
+		name = path
+	}
+	name = filepath.Join(root, name)
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		name = path
+	}
+	return name
 }
 
 // Analyse analyses the hottest loops.

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"math"
+	"path/filepath"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -102,7 +103,7 @@ func (s *Simulator) hotLoops() []*core.Result {
 	column := len(functions.Columns) - 1
 	var o core.HotOptions
 	hot := map[counts.Code]bool{}
-	program := core.ModuleOf(s.m.Options().Label)
+	program := filepath.Base(core.ProgramOf(s.m.Options().Label, ""))
 	for _, f := range o.Functions(functions, column) {
 		if f.Code.Module == program {
 			hot[counts.Code{Module: program, Function: f.Code.Function}] = true
