@@ -241,6 +241,9 @@ func (r *Reader) read(text string) {
 		r.heading(text)
 		return
 	}
+	if s := r.sample; s != nil && s.found && !s.at.inlined && text[0] == '\t' {
+		return // a caller
+	}
 	if f, ok := frameOf(text); ok && r.sample != nil {
 		r.call(f)
 		return

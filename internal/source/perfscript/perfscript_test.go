@@ -156,3 +156,16 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkText reads samples with callchains of 20 calls.
+func BenchmarkText(b *testing.B) {
+	one := "my prog     7/8     [001]    12.000001:     300 cycles:u:\n" + strings.Repeat("\t             6f1 operator()(int, char) const+0x1f (/home/a/a)\n", 20) + "\n"
+	text := strings.Repeat(one, 1000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		r := perfscript.NewPlaceReader(strings.NewReader(text), "x.txt", counts.Function, counts.By(0).With(counts.Comm))
+		if !r.Next() {
+			b.Fatal(r.Err())
+		}
+	}
+}
