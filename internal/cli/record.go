@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,23 +24,19 @@ import (
 // recordFlags are the flags of record alone.
 type recordFlags struct {
 	targetFlags
-	events     []string
-	freq       string
-	period     uint64
-	callchains bool
-	callGraph  string
-	data       bool
-	noInherit  bool
-	allCgroups bool
-	sampled    measure.SampleOptions
-	limits     perfrecord.Limits
-	user       string
-	maxFiles   int // of Limits.Switch
-	ring       string
-	set        string
-	source     string
-	quiet      bool
-	given      func(flag string) bool // on the command line
+	freq      string
+	period    uint64
+	callGraph string
+	noInherit bool
+	sampled   measure.SampleOptions
+	limits    perfrecord.Limits
+	user      string
+	maxFiles  int // of Limits.Switch
+	ring      string
+	set       string
+	source    string
+	quiet     bool
+	given     func(flag string) bool // on the command line
 }
 
 // defaultFile is where a recording goes, as with perf.
@@ -77,15 +72,18 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
-	flags.StringArrayVarP(&f.events, "event", "e", nil, "sample these `EVENTS`, in perf's spelling: cycles, '{cycles,instructions}:S' (may be repeated)")
+	flags.StringArrayVarP(&f.sampled.Events, "event", "e", nil, "sample these `EVENTS`, in perf's spelling: cycles, '{cycles,instructions}:S' (may be repeated)")
+	flags.Func("filter", "only when fields of the tracepoints of the -e before are so: `FILTER`, as in 'prev_pid > 0'", f.sampled.Filter)
 	flags.StringVarP(&f.freq, "freq", "F", "", "take so many samples of each event in a second, `RATE`; max is the most that the kernel allows")
 	flags.Uint64VarP(&f.period, "count", "c", 0, "take a sample after every `N` of an event")
-	flags.BoolVarP(&f.callchains, "callchains", "g", false, "callchains with each sample, by frame pointers")
+	flags.BoolVarP(&f.sampled.Calls.Chains, "callchains", "g", false, "callchains with each sample, by frame pointers")
 	flags.StringVar(&f.callGraph, "call-graph", "", "callchains by frame pointers, from copies of the stack, or the processor's record: `fp|dwarf[,BYTES]|lbr`")
-	flags.BoolVarP(&f.data, "data", "d", false, "which data was accessed, where it came from, and how long that took, of events that know")
+	flags.BoolVarP(&f.sampled.Memory, "data", "d", false, "which data was accessed, where it came from, and how long that took, of events that know")
+	flags.BoolVar(&f.sampled.Physical, "phys-data", false, "the physical address of the data, of events that know")
+	flags.BoolVar(&f.sampled.Aborts, "transaction", false, "how a transaction was aborted, of events that know")
 	f.addSampled(cmd)
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
-	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples name their cgroup")
+	flags.BoolVar(&f.sampled.Cgroups, "all-cgroups", false, "samples name their cgroup")
 	flags.StringVarP(&f.ring, "mmap-pages", "m", "", "room for each CPU's records until they are written: `PAGES`, or a size such as 4M")
 	flags.StringVarP(&f.user, "uid", "u", "", "processes of this `USER`, a name or a number, and what they start")
 	flags.BoolFuncP("branch-any", "b", "the taken branches before each sample", func(string) error { return f.sampled.Branches.Set("any") })
@@ -143,12 +141,12 @@ func (f *recordFlags) check(c *common, program []string) error {
 			rule{f.limits.Level < 0 || f.limits.Level > 22, fmt.Sprintf("-z%d: levels are 0 to 22", f.limits.Level)},
 			rule{f.maxFiles < 0 || f.maxFiles > 0 && !f.limits.Switch.On(), fmt.Sprintf("--switch-max-files %d: a number of files of --switch-output", f.maxFiles)},
 			rule{c.level < 0, fmt.Sprintf("--level %d: levels begin at 1", c.level)},
-			rule{len(f.events) > 0 && method, "-e and --model, --nodes, --level or --set: events, or those that a method needs"},
+			rule{len(f.sampled.Events) > 0 && method, "-e and --model, --nodes, --level or --set: events, or those that a method needs"},
 			rule{f.set != "" && (c.nodes != "" || c.level != 0), "--set and --nodes or --level: a set of events has no nodes"},
 			rule{!slices.Contains([]string{string(measure.Auto), string(measure.PMU), string(measure.OS)}, f.source), fmt.Sprintf("--source %s: must be auto, pmu or os", f.source)},
 		),
 		refuse(
-			rule{byOS && (method || len(f.events) > 0), "--source os takes samples by the clock, of no other events"},
+			rule{byOS && (method || len(f.sampled.Events) > 0), "--source os takes samples by the clock, of no other events"},
 			rule{f.noInherit && (f.machine() || len(f.cgroups) > 0), "--no-inherit: for programs, -p and -t; CPUs are sampled whatever runs there"},
 		))
 }
@@ -188,7 +186,6 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 		return nil, err
 	}
 	o := f.sampled
-	o.Events, o.Calls.Chains, o.Cgroups, o.Memory = strings.Join(f.events, ","), f.callchains, f.allCgroups, f.data
 	o.Choice, o.Set, o.Source, o.NoInherit = c.choice(), f.set, measure.Source(f.source), f.noInherit
 	o.Period = measure.Period{Timeout: time.Duration(f.timeout), Delay: time.Duration(f.delay)}
 	if f.callGraph != "" {
@@ -220,8 +217,10 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	}
 	r := &recorder{app: a, c: c, f: f, program: program}
 	r.plan, err = measure.NewRecording(a.kernel, o)
-	if option := (*fault.OptionError)(nil); errors.As(err, &option) && option.Option == "event" {
-		err = usageError("-e: %v", option.Err)
+	if option := (*fault.OptionError)(nil); errors.As(err, &option) {
+		if flag := map[string]string{"event": "-e", "filter": "--filter"}[option.Option]; flag != "" {
+			err = usageError("%s: %v", flag, option.Err)
+		}
 	}
 	return r, err
 }

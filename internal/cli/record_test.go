@@ -488,7 +488,7 @@ func TestRecordPlan(t *testing.T) {
 		{"a node", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{}, "CPU_CLK_UNHALTED.THREAD/2000003 UOPS_RETIRED.RETIRE_SLOTS", 0},
 		{"a period", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{period: 1000}, "CPU_CLK_UNHALTED.THREAD/1000 UOPS_RETIRED.RETIRE_SLOTS", 0},
 		{"a rate", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{freq: "99"}, "CPU_CLK_UNHALTED.THREAD/99Hz UOPS_RETIRED.RETIRE_SLOTS", 0},
-		{"events", testkernel.Skylake(1), common{}, recordFlags{events: []string{"cycles,{cpu/event=0xc0/,page-faults/period=3/}:S"}}, "cycles/3989Hz | cpu/event=0xc0/ page-faults/period=3//3", 0},
+		{"events", testkernel.Skylake(1), common{}, recordFlags{sampled: measure.SampleOptions{Events: []string{"cycles,{cpu/event=0xc0/,page-faults/period=3/}:S"}}}, "cycles/3989Hz | cpu/event=0xc0/ page-faults/period=3//3", 0},
 		{"the clock", testkernel.Skylake(1), common{}, recordFlags{source: string(measure.OS)}, "cpu-clock/3989Hz", 0},
 		{"an event set", &fakeKernel{Root: testkernel.Intel(15, 2, 1, map[string]string{"cpu": ""}), Probe: perfevent.Probe{Supported: true, Counters: 2, CapPerfmon: true}},
 			common{model: "core2-cycles"}, recordFlags{set: "big-4"}, "MEM_LOAD_RETIRED.L2_LINE_MISS/10000", 0},

@@ -16,7 +16,8 @@ import (
 // SampleOptions say what a recording takes samples of.
 type SampleOptions struct {
 	Options             // of them the target, the choice, the source, the period and NoInherit matter
-	Events     string   // in perf's spelling; "" are those that the method needs
+	Events     []string // lists in perf's spelling; none are those that the method needs
+	Filters    []Filter // of tracepoints among Events
 	Rate       Rate     // how often samples are taken
 	Calls      Calls    // callchains with each sample
 	Branches   Branches // which branches each sample has
@@ -25,6 +26,8 @@ type SampleOptions struct {
 	NoBuildIDs bool     // of files
 	Cgroups    bool     // samples name their cgroup
 	Memory     bool     // samples say which data was accessed, of events that know
+	Physical   bool     // samples have the physical address of the data
+	Aborts     bool     // samples say how a transaction was aborted
 	RingSize   int      // bytes for each CPU's records until they are written; 0 is the usual size
 }
 
@@ -88,7 +91,7 @@ type Recording struct {
 func NewRecording(k Kernel, o SampleOptions) (*Recording, error) {
 	k.Cache = nil // plans in the cache do not say how to sample
 	chosen := o.Choice.Nodes != "" || o.Choice.Level != 0
-	if o.Events == "" && !chosen && o.Set == "" {
+	if len(o.Events) == 0 && !chosen && o.Set == "" {
 		o.Choice.Level = 1
 	}
 	m, err := New(k, o.Options)
@@ -102,9 +105,7 @@ func NewRecording(k Kernel, o SampleOptions) (*Recording, error) {
 	if err := r.offCPU(); err != nil {
 		return nil, err
 	}
-	if o.Memory {
-		r.memory()
-	}
+	r.parts()
 	return r, nil
 }
 
@@ -125,7 +126,11 @@ func (r *Recording) Refused(err error) bool {
 	if !errors.As(err, &refused) || len(r.m.parts) == 0 || r.options.Source != Auto || c.Model != "" || r.options.Set != "" {
 		return false
 	}
-	return r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) == nil && r.offCPU() == nil
+	if r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) != nil || r.offCPU() != nil {
+		return false
+	}
+	r.parts()
+	return true
 }
 
 // ErrNoEvents says that the kernel has none of the events that the nodes need. Its kind is
@@ -135,12 +140,22 @@ var ErrNoEvents = fault.Machinef("the kernel has none of the events that these n
 // StartError gives an error of the start, or of the recording, a kind.
 func StartError(err error) error { return startError(err) }
 
-// memory has samples say which data was accessed.
-func (r *Recording) memory() {
+// parts has samples say what was asked for of the data accessed and of transactions.
+func (r *Recording) parts() {
 	for _, g := range r.spec.Groups {
 		for i := range g {
-			if g[i].Attr.Sample > 0 {
-				g[i].SampleMemory()
+			e := &g[i]
+			if e.Attr.Sample == 0 {
+				continue
+			}
+			if r.options.Memory {
+				e.SampleMemory()
+			}
+			if r.options.Physical {
+				e.Attr.SampleType |= perffile.SamplePhysAddr
+			}
+			if r.options.Aborts {
+				e.Attr.SampleType |= perffile.SampleTransaction
 			}
 		}
 	}
@@ -155,14 +170,8 @@ func (r *Recording) choose() (err error) {
 	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Calls.Chains, StackUser: o.Calls.StackUser, CallStack: o.Calls.CallStack,
 		Branches: uint64(o.Branches), Switches: o.Switches, NoBuildIDs: o.NoBuildIDs,
 		Cgroups: o.Cgroups || len(o.Target.Cgroups) > 0, NoInherit: o.NoInherit, RingSize: o.RingSize}
-	if o.Events != "" {
-		r.m.machine.Sys.Names = r.m.spelled
-		r.spec.Groups, err = r.m.machine.Sys.ResolveSampled(o.Events, r.rate, r.freq)
-		if err != nil {
-			return &fault.OptionError{Option: "event", Err: err}
-		}
-		r.everyTracepoint()
-		return nil
+	if len(o.Events) > 0 {
+		return r.listed()
 	}
 	why := r.m.machine.NoPMU()
 	switch {
@@ -174,6 +183,26 @@ func (r *Recording) choose() (err error) {
 		return &NoPMUError{why}
 	}
 	return r.clock(why)
+}
+
+// listed takes samples of the user's events.
+func (r *Recording) listed() error {
+	sys := r.m.machine.Sys
+	sys.Names = r.m.spelled
+	for i, list := range r.options.Events {
+		groups, err := sys.ResolveSampled(list, r.rate, r.freq)
+		if err != nil {
+			return &fault.OptionError{Option: "event", Err: err}
+		}
+		for _, f := range r.options.Filters {
+			if err := f.apply(i, groups); err != nil {
+				return &fault.OptionError{Option: "filter", Err: err}
+			}
+		}
+		r.spec.Groups = append(r.spec.Groups, groups...)
+	}
+	r.everyTracepoint()
+	return nil
 }
 
 // everyTracepoint has tracepoints take a sample each time, as perf record does, unless the

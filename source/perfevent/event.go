@@ -11,6 +11,8 @@ type Event struct {
 
 	Named bool // the user named it (counts.Column.Named)
 
+	Filter string // what fields of a tracepoint must be to count, in the kernel's spelling: "prev_pid > 0"; "" for no condition
+
 	tool toolKind
 }
 

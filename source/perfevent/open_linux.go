@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // A place is where a group is opened: on a task, on a processor, or on a task while it
@@ -218,6 +221,10 @@ func (o *opener) event(m *member, p place, group int) (setEvent, unix.Errno) {
 		unix.Close(fd)
 		return setEvent{}, unix.EINVAL
 	}
+	if m.filter != "" && setFilter(fd, m.filter) != nil {
+		unix.Close(fd)
+		return setEvent{}, errFilter
+	}
 	return setEvent{member: m, fd: fd, id: id}, 0
 }
 
@@ -259,6 +266,16 @@ func (o *opener) retry(a *Attr, p place, group int) (int, unix.Errno) {
 	return fd, 0
 }
 
+// errFilter is the error of a filter that the kernel refuses. perf_event_open has no such.
+const errFilter = unix.EBADMSG
+
+// misfiltered says that the kernel refuses a tracepoint's filter.
+func (m *member) misfiltered() error {
+	parts := strings.SplitN(m.name, ":", 3) // the last is modifiers
+	return &TargetError{Msg: fmt.Sprintf("the kernel refuses the filter %q of %s: write FIELD > 1 && FIELD == \"name\"; tracefs lists the fields in events/%s/format",
+		spelling.Clip(m.filter), m.name, path.Join(parts[:min(2, len(parts))]...))}
+}
+
 // refuse decides what an error of perf_event_open means: the end of a task,
 // the end of all opening, or that this event is not counted here.
 func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
@@ -267,6 +284,8 @@ func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
 		return errGone
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 		return &OpenError{Event: m.name, Errno: errno, Advice: o.advice(errno)}
+	case errFilter:
+		return m.misfiltered()
 	}
 	if m.column < 0 { // nobody asked for it
 		return nil

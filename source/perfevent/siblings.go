@@ -22,6 +22,7 @@ type member struct {
 	name   string
 	column int
 	attr   Attr
+	filter string
 	scale  float64
 }
 
@@ -114,7 +115,7 @@ func split(group, first int, events []Event) []siblings {
 			continue
 		}
 		for k, p := range append([]*PMU{e.PMU}, e.Alike...) {
-			m := member{name: e.Name, column: first + i, attr: e.Attr, scale: e.Scale}
+			m := member{name: e.Name, column: first + i, attr: e.Attr, filter: e.Filter, scale: e.Scale}
 			if m.attr.Sample == 0 {
 				m.attr.Precise = 0 // only for samples: the kernel would refuse it
 			}

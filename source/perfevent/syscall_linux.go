@@ -73,6 +73,18 @@ func identify(fd int) (uint64, error) {
 	return id, nil
 }
 
+// setFilter sets what fields of a tracepoint must be to count.
+func setFilter(fd int, filter string) error {
+	text, err := unix.BytePtrFromString(filter)
+	if err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_FILTER, uintptr(unsafe.Pointer(text))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // readEvent reads an event or a group.
 func readEvent(fd int, buf []byte) (int, error) {
 	for {
