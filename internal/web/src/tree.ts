@@ -17,7 +17,7 @@ export function valueText(ex: Explanations, m: Model, n: { path: string; unit: s
 
 // otherUnit is what a node's share is of, if that is not what those of the tree are of.
 export function otherUnit(ex: Explanations, m: Model, n: Node): string {
-  return ex.share(m, n) && n.unit !== ex.method(m)?.unit ? " of " + n.unit : "";
+  return ex.share(m, n) && !n.unit.includes("/") && n.unit !== ex.method(m)?.unit ? " of " + n.unit : "";
 }
 
 // A Box is a node where it is drawn.
