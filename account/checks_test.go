@@ -44,7 +44,7 @@ func TestChecksCanFail(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, info := range cat.Models(cpu.Name) {
-			if n%testlong.Size(5, 1) != 0 {
+			if n%testlong.Size(8, 1) != 0 {
 				continue
 			}
 			m, err := cat.Model(info.Name, cpu.Name)

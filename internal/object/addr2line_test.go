@@ -28,7 +28,7 @@ func TestAddr2line(t *testing.T) {
 			}
 			file := p.build(t)
 			o := open(t, file, Options{})
-			addrs := instructionsOf(t, o, testlong.Size(2000, 20000))
+			addrs := instructionsOf(t, o, testlong.Size(700, 20000))
 			compareFrames(t, o, addrs, addr2line(t, file, addrs), p.inline)
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // memoryIndexes keep indexes in memory.
@@ -35,7 +37,7 @@ func testInlineIndex(t *testing.T, path string) {
 	var addrs []uint64
 	for i, f := range functions {
 		if i%7 == 0 || len(functions) < 2000 {
-			for at := f.Addr; at < f.Addr+min(f.Size, 1<<12); at += 3 {
+			for at := f.Addr; at < f.Addr+min(f.Size, 1<<12); at += uint64(testlong.Size(13, 3)) {
 				addrs = append(addrs, at)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // xzOf compresses data with the field's own program.
@@ -30,10 +32,10 @@ func xzOf(t testing.TB, data []byte, args ...string) []byte {
 func TestInflateXZ(t *testing.T) {
 	text := bytes.Buffer{}
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 40000 {
+	for i := range testlong.Size(12000, 40000) {
 		fmt.Fprintf(&text, "%d %x\n", i, r.Uint32N(1<<uint(i%31)))
 	}
-	noise := make([]byte, 300000)
+	noise := make([]byte, testlong.Size(120000, 300000))
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
 	}
@@ -41,7 +43,7 @@ func TestInflateXZ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"nothing": {}, "byte": {7}, "text": text.Bytes(), "noise": noise, "zeros": make([]byte, 1<<20), "program": tiny} {
+	for name, data := range map[string][]byte{"nothing": {}, "byte": {7}, "text": text.Bytes(), "noise": noise, "zeros": make([]byte, testlong.Size(1<<18, 1<<20)), "program": tiny} {
 		for _, args := range [][]string{{"-6"}, {"-9e"}, {"-0", "--check=crc32"}, {"--check=none", "--block-size=100000"}, {"--lzma2=lc=0,lp=3,pb=4,dict=64KiB"}, {"--check=sha256", "-T2"}} {
 			packed := xzOf(t, data, args...)
 			got, err := inflateXZ(packed, len(data))

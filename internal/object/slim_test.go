@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"os"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // slimPrograms have compressed debug information of one or several units.
@@ -29,7 +31,7 @@ func TestSlim(t *testing.T) {
 		all.debugInfo()
 		text := slim.main.Section(".text")
 		lines := 0
-		for addr := text.Addr; addr < text.Addr+text.Size; addr++ {
+		for addr := text.Addr; addr < text.Addr+text.Size; addr += uint64(testlong.Size(7, 1)) {
 			file, line := slim.Line(addr)
 			wantFile, wantLine := all.Line(addr)
 			if file != wantFile || line != wantLine {

@@ -122,7 +122,7 @@ func TestHostile(t *testing.T) {
 // within 200 ms and scrolls smoothly. Without -long it is a tenth of that, and only has to
 // work.
 func TestSpeed(t *testing.T) {
-	functions, intervals := testlong.Size(400, 20000), testlong.Size(100, 5000)
+	functions, intervals := testlong.Size(200, 20000), testlong.Size(50, 5000)
 	many, _ := manyAccounts(t, "function", functions)
 	course, _ := manyAccounts(t, "interval", intervals)
 	html := pageOf(t, documentOf(t, "report", levels...), documentOf(t, "models", "--cpu", "skylakex", "--model", "tma"), lines(t, many), lines(t, course))
@@ -130,8 +130,8 @@ func TestSpeed(t *testing.T) {
 	var opened, sorted, frames float64
 	tab.Eval(`performance.measure("open", {start: 0, end: cyclestack.opened}).duration`, &opened)
 	tab.Eval(`(() => { const before = performance.now(); document.querySelector("[data-sort=Retiring]").click(); return performance.now() - before; })()`, &sorted)
-	tab.Eval(`new Promise(done => { const g = document.querySelector("#where-function .grid"); g.scrollIntoView(); let n = 0; const began = performance.now();
-		const step = () => { g.scrollTop += 130; n++; const took = performance.now() - began; took < 2000 ? requestAnimationFrame(step) : done(1000 * n / took); }; requestAnimationFrame(step); })`, &frames)
+	tab.Eval(fmt.Sprintf(`new Promise(done => { const g = document.querySelector("#where-function .grid"); g.scrollIntoView(); let n = 0; const began = performance.now();
+		const step = () => { g.scrollTop += 130; n++; const took = performance.now() - began; took < %d ? requestAnimationFrame(step) : done(1000 * n / took); }; requestAnimationFrame(step); })`, testlong.Size(300, 2000)), &frames)
 	t.Logf("%d functions, %d intervals, %.1f MB: opened in %.0f ms, sorted in %.0f ms, %.0f frames a second", functions, intervals, float64(len(html))/1e6, opened, sorted, frames)
 	if rows := len(tab.Texts("#where-function .row")); rows < 10 || rows > 200 {
 		t.Errorf("%d rows are drawn", rows)

@@ -18,7 +18,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/testbrowser"
-	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // cyclestack runs a command and returns what it prints.
@@ -244,7 +244,8 @@ func strip(d map[string]any) {
 func TestTree(t *testing.T) {
 	t.Parallel()
 	b := testbrowser.New(t)
-	for _, args := range [][]string{levels, {"examples/walk/columns-1.txt"}, {"--sysroot", "examples/annotate", "examples/annotate.data"}, {"examples/power7-cpi.txt"}} {
+	pages := [][]string{levels, {"examples/power7-cpi.txt"}, {"--sysroot", "examples/annotate", "examples/annotate.data"}, {"examples/walk/columns-1.txt"}}
+	for _, args := range pages[:testlong.Size(2, len(pages))] {
 		tab := open(t, b, htmlOf(t, "report", args...))
 		a := accountsIn(t, documentOf(t, "report", args...))[0]
 		share := strings.Contains(args[len(args)-1], "power7") == false
@@ -331,7 +332,7 @@ func cells(tab *testbrowser.Tab, section string) map[int]map[string]string {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	b := testbrowser.New(t)
-	html, list := manyFunctions(t, 300)
+	html, list := manyFunctions(t, testlong.Size(120, 300))
 	tab := open(t, b, html)
 	random := rand.New(rand.NewPCG(3, 4))
 	compare := func(what string, order []accountOf) {

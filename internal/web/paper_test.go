@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/testbrowser"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // TestPaper: what is printed has the rows of tables and no controls, on white paper also from
@@ -27,7 +28,11 @@ func TestPaper(t *testing.T) {
 		t.Skip("there is no pdftotext: apt-get install poppler-utils")
 	}
 	many, list := manyFunctions(t, 220)
-	for name, html := range map[string][]byte{"levels": htmlOf(t, "report", levels...), "annotate": htmlOf(t, "report", "--sysroot", "examples/annotate", "examples/annotate.data"), "many": many} {
+	pages := map[string][]byte{"levels": htmlOf(t, "report", levels...), "many": many}
+	if testlong.Enabled() {
+		pages["annotate"] = htmlOf(t, "report", "--sysroot", "examples/annotate", "examples/annotate.data")
+	}
+	for name, html := range pages {
 		tab := open(t, b, html)
 		tab.Eval(`document.documentElement.dataset.theme = "dark"`, nil)
 		tab.Frames()

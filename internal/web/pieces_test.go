@@ -116,19 +116,24 @@ func intervalsOf(t *testing.T, args ...string) (list []accountOf, till float64) 
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	b := testbrowser.New(t)
+	short, least := "500us", 11
+	if testlong.Enabled() {
+		short, least = "100us", 51
+	}
 	for _, tt := range []struct {
 		split []string
 		args  []string
 		least int
 		nodes []string
 	}{
-		{[]string{"-I", "100us"}, levels, 51, nil},
+		{[]string{"-I", short}, levels, least, nil},
 		{nil, levels, 2, []string{"Backend_Bound", "Frontend_Bound"}},
 		{[]string{"-I", "1"}, []string{"--sysroot", "examples/annotate", "examples/annotate.data"}, 2, []string{"Cycles.Stalls", "Cycles.Stalls.L2_Miss"}},
 	} {
 		both := slices.Concat(tt.split, tt.args)
 		tab := open(t, b, htmlOf(t, "report", both...))
-		d := as[piecesOf](t, find(t, documents(tab), "cyclestack.stacks_intervals/v1"))
+		var d piecesOf
+		tab.Eval(`cyclestack.documents.find(d => d.schema === "cyclestack.stacks_intervals/v1")`, &d)
 		boxes := func(from, to float64) (list []boxOf) {
 			tab.Eval(fmt.Sprintf(`cyclestack.together(cyclestack.documents.find(d => d.schema === "cyclestack.stacks_intervals/v1"), t => t > %g - 1e-9 && t < %g + 1e-9)`, from, to), &list)
 			return list
@@ -142,16 +147,4 @@ func TestPieces(t *testing.T) {
 		spans := [][2]int{{from, from + rand.IntN(last+1-from)}, {last, last}, {0, last}, {last / 3, last / 2}}
 		piecesHold(t, &d, boxes, spans[:testlong.Size(2, 4)], intervals, till, tt.nodes, tt.args...)
 	}
-}
-
-// find returns the first document of a schema.
-func find(t *testing.T, list []map[string]any, schema string) map[string]any {
-	t.Helper()
-	for _, d := range list {
-		if d["schema"] == schema {
-			return d
-		}
-	}
-	t.Fatalf("no document %s", schema)
-	return nil
 }

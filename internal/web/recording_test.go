@@ -95,7 +95,8 @@ func TestHostileRecording(t *testing.T) {
 	}
 	valid["roofline"] = valid["svg"]
 	pages := map[string][]byte{}
-	for _, args := range [][]string{{"report"}, {"report", "--by", "function"}, {"report", "--by", "module"}, {"report", "--by", "line"}, {"diff"}, {"diff", "--by", "function"}, {"audit"}, {"annotate"}} {
+	commands := [][]string{{"report"}, {"report", "--by", "function"}, {"diff"}, {"diff", "--by", "function"}, {"audit"}, {"annotate"}, {"report", "--by", "module"}, {"report", "--by", "line"}}
+	for _, args := range commands[:testlong.Size(6, len(commands))] {
 		for _, format := range []string{"tree", "text", "json", "csv", "svg", "roofline", "chrome-trace", "html", "pprof", "speedscope", "firefox", "collapsed", "flamegraph", "stacks"} {
 			line := append([]string{args[0], "--format", format}, args[1:]...)
 			line = append(line, file)

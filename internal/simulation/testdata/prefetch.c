@@ -1,11 +1,14 @@
-/* Sums random elements of 64 MB, and branches on each. With the argument "ahead" it asks for an
-   element eight rounds before it is needed. */
+/* Sums random elements of 64 MB, or as many as ELEMENTS says, and branches on each. With the
+   argument "ahead" it asks for an element eight rounds before it is needed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ELEMENTS = 16 << 20, ORDER = 1 << 16 };
+#ifndef ELEMENTS
+#define ELEMENTS (16 << 20)
+#endif
+enum { ORDER = 1 << 16 };
 
 int main(int argc, char **argv)
 {
@@ -20,7 +23,7 @@ int main(int argc, char **argv)
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			order[i] = random >> 40;
+			order[i] = (random >> 40) % ELEMENTS;
 		}
 		for (long i = 0; i < ORDER; i++) {
 			if (ahead)
