@@ -771,8 +771,11 @@ static void in_child(void)
 		t->n = 0;
 	}
 	threads = me;
-	if (me)
+	if (me) {
 		me->next = NULL;
+		me->mode = FAST; /* as the reader takes a thread to begin; the sample is its parent's */
+		me->left = gap(me);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
