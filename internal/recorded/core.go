@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // CoreOptions are those of the core model's view of a recording.
@@ -105,6 +107,9 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 	}
 	defer in.Close()
 	if !in.Next() {
+		if err := in.Err(); !errors.Is(err, perfdata.ErrFormat) {
+			return nil, fault.As(fault.Input, err)
+		}
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
 	p.in, p.kind, p.timed = in, accounting.KindOf(in), timedBy(in)

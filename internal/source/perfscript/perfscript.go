@@ -296,7 +296,9 @@ func (r *Reader) begin(m []string) {
 	case e.period > 0:
 		s.value = e.period
 	case m[periodPart] != "":
-		s.value, err = strconv.ParseFloat(m[periodPart], 64)
+		var n uint64 // as the kernel has it
+		n, err = strconv.ParseUint(m[periodPart], 10, 64)
+		s.value = float64(n)
 	case e.period == 0:
 		r.fail("a sample of %s without its period, which others have", spelling.Clip(e.name))
 		return

@@ -7,9 +7,10 @@
 //	err = r.Write(w) // in callgrind's format
 //
 // The caches see the whole run. The order of code is seen in samples, at distances that grow up
-// to a limit: a longer part for the branch predictor, and at its end a short window for the core. This is systematic sampling with functional warming:
-// R. E. Wunderlich and others, SMARTS (ISCA 2003). The cycles of an instruction are its
-// executions in the whole run times its mean cycles in windows.
+// to a limit: a longer part for the branch predictor, and at its end a short window for the
+// core. This is systematic sampling with functional warming: R. E. Wunderlich and others,
+// SMARTS (ISCA 2003). The cycles of an instruction are its executions in the whole run times
+// its mean cycles in windows.
 //
 // The plugin is a C file in the folder plugin, under the GNU General Public License. It is a
 // program of its own, and talks to this package through a socket and a file. The user's

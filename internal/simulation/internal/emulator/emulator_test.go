@@ -26,6 +26,11 @@ func usual() Options {
 // emulated runs a program, or skips the test.
 func emulated(t *testing.T, args ...string) *Simulation {
 	t.Helper()
+	return emulatedWith(t, usual(), args...)
+}
+
+func emulatedWith(t *testing.T, o Options, args ...string) *Simulation {
+	t.Helper()
 	target, err := TargetOf(args[0])
 	if err != nil {
 		t.Skip(err)
@@ -33,7 +38,7 @@ func emulated(t *testing.T, args ...string) *Simulation {
 	if err := Available(target); err != nil {
 		t.Skip(err)
 	}
-	s, err := Run(t.Context(), Command{Args: args}, usual())
+	s, err := Run(t.Context(), Command{Args: args}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +101,8 @@ static void *run(void *n) {
 	return (void *)(long)x;
 }
 
+static char far[4 << 20];
+
 int main(int argc, char **argv) {
 	if (argc > 1 && !strcmp(argv[1], "threads")) {
 		pthread_t t[4];
@@ -107,6 +114,14 @@ int main(int argc, char **argv) {
 			wait(0);
 		}
 		run((void *)20000L);
+	} else if (argc > 1 && !strcmp(argv[1], "misses")) {
+		if (!fork()) {
+			for (unsigned i = 0; i < sizeof far; i += 128) far[i] = far[i + 64] = 1;
+			run((void *)20000L);
+			_exit(0);
+		}
+		wait(0);
+		run((void *)80000L);
 	} else if (argc > 1 && !strcmp(argv[1], "exec")) {
 		for (int i = 0; i < 4; i++) {
 			if (!fork()) execl("/bin/sh", "sh", "-c", "exec \"$0\" once", argv[0], (char *)0);
@@ -137,6 +152,17 @@ func TestExecutions(t *testing.T) {
 		if len(s.Notes) > 0 {
 			t.Errorf("%s: %v", how, s.Notes)
 		}
+	}
+}
+
+// TestForkInSample: a process that is forked within a sample begins between samples, as its reader
+// takes it. With the least distance nearly every block is in one.
+func TestForkInSample(t *testing.T) {
+	program := compiled(t, "gcc", counting, "-pthread")
+	o := usual()
+	o.Period = 4
+	if _, n := emulatedWith(t, o, program, "misses").executed(t, "step"); n != 100_000 {
+		t.Errorf("%d executions of 100,000", n)
 	}
 }
 
