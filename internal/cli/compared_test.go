@@ -3,12 +3,15 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // A stackSample is a sample as perf script prints it: the name of its thread and its
@@ -155,7 +158,7 @@ func byModule(rows map[codeName]int) map[string]map[string]int {
 	return out
 }
 
-func sumOf(rows map[string]int) (sum int) {
+func sumOf[K comparable](rows map[K]int) (sum int) {
 	for _, n := range rows {
 		sum += n
 	}
@@ -189,4 +192,43 @@ func rowsOf(t *testing.T, args ...string) map[codeName]int {
 		}
 	}
 	return rows
+}
+
+// TestPerfScriptText compares reports of a recording with those of the text that perf script prints
+// of it: the samples of each module and thread name, and of functions that both name.
+func TestPerfScriptText(t *testing.T) {
+	perf := needPerf(t)
+	dir := t.TempDir()
+	program, file, text := filepath.Join(dir, "calls"), filepath.Join(dir, "perf.data"), filepath.Join(dir, "samples.txt")
+	if out, err := exec.Command("gcc", "-g", "-O0", "-pthread", "-o", program, "testdata/calls.c").CombinedOutput(); err != nil {
+		t.Skipf("gcc: %v\n%s", err, out)
+	}
+	if out, err := perf.command("record", "-q", "-g", "-e", "cpu-clock", "-F", "5000", "-o", file, program).CombinedOutput(); err != nil {
+		t.Skipf("perf record: %v\n%s", err, out)
+	}
+	forms := [][]string{{"--no-inline"}, {"--header", "-F", "+pid,+period", "--no-inline"}}
+	for _, args := range forms[:testlong.Size(1, len(forms))] {
+		printed := perf.output(t, append([]string{"script", "-i", file}, args...)...)
+		if err := os.WriteFile(text, []byte(printed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []string{"module", "comm", "function"} {
+			report := []string{"report", "--all", "--format", "json", "--by", by}
+			want, got := rowsOf(t, append(report, "--no-inline", file)...), rowsOf(t, append(report, text)...)
+			if sumOf(want) != sumOf(got) || sumOf(want) == 0 {
+				t.Errorf("%v by %s: %d samples, the recording has %d", args, by, sumOf(got), sumOf(want))
+			}
+			equal := 0
+			for row, n := range got {
+				if want[row] == n {
+					equal += n
+				} else if by != "function" {
+					t.Errorf("%v by %s: %v has %d samples, the recording %d", args, by, row, n, want[row])
+				}
+			}
+			if 10*equal < 8*sumOf(want) { // code of several names, or of none
+				t.Errorf("%v by %s: of %d samples %d are in rows that are equal", args, by, sumOf(want), equal)
+			}
+		}
+	}
 }

@@ -114,19 +114,13 @@ func numberIn[T comparable](list *pages[T], index *numberIndex, is T, hash func(
 			index.put(hash(*list.at(i)), uint32(i)+1)
 		}
 	}
-	mask := uint32(len(index.slots) - 1)
-	at := hash(is)
-	tag := at &^ mask
-	for i := at & mask; ; i = (i + 1) & mask {
-		switch s := index.slots[i]; {
-		case s == 0:
-			n = int32(list.add(is))
-			index.slots[i] = tag | uint32(n+1)
-			return n, true
-		case s&^mask == tag && *list.at(int(s&mask) - 1) == is:
-			return int32(s&mask) - 1, false
-		}
+	found, slot, tag := index.look(hash(is), func(n uint32) bool { return *list.at(int(n) - 1) == is })
+	if found > 0 {
+		return int32(found) - 1, false
 	}
+	n = int32(list.add(is))
+	index.slots[slot] = tag | uint32(n+1)
+	return n, true
 }
 
 // A numberedPlace is a place with its number.
