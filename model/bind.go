@@ -63,7 +63,7 @@ func (m *Model) mentions(yield func(mention) bool) {
 	add := func(names []string, what subject, at place) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return !declared[name] && !yield(mention{name, what, at}) })
 	}
-	if m.of != nil && !add(m.of.Names(), subject{key: "of"}, m.head.at("of")) {
+	if m.of != nil && !add(m.of.Names(), subject{key: "of"}, m.pos.at("of")) {
 		return
 	}
 	for i := range m.Inputs {

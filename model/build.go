@@ -41,20 +41,21 @@ type meaning struct {
 // build makes a model of a file merged with what it extends. With faults the model is as
 // complete as they allow. Messages call the file by its name, file.
 func build(f *modelFile, file string) (*Model, Errors) {
+	f.File = file
 	b := &builder{
-		m:     &Model{File: file},
-		names: make(map[string]meaning, len(f.Node)+len(f.Parameter)+len(f.Input)),
-		nodes: make(map[string]int, len(f.Node)),
+		m:     &f.Model,
+		names: make(map[string]meaning, len(f.Nodes)+len(f.Parameters)+len(f.Inputs)),
+		nodes: make(map[string]int, len(f.Nodes)),
 		units: map[string]bool{},
 	}
-	b.head(f)
-	b.parameters(f.Parameter)
-	b.inputs(f.Input)
-	b.addNodes(f.Node)
-	b.relations(f.Relation)
-	b.eventSets(f.EventSet)
+	b.head()
+	b.parameters()
+	b.inputs()
+	b.addNodes()
+	b.relations()
+	b.eventSets()
 	b.tree()
-	b.references(f)
+	b.references()
 	return b.m, b.faults
 }
 
@@ -69,115 +70,93 @@ func (b *builder) fault(at place, format string, args ...any) {
 	b.faults = append(b.faults, at.errorf(format, args...))
 }
 
-func (b *builder) head(f *modelFile) {
+func (b *builder) head() {
 	m := b.m
-	m.head = f.pos
-	m.Name, m.Version, m.Title = str(f.Name), str(f.Version), str(f.Title)
-	m.About, m.Source = strings.TrimSpace(str(f.About)), str(f.Source)
-	m.CPUs, m.Unit, m.Of, m.Mode = slices.Clone(f.CPUs), str(f.Unit), str(f.Of), str(f.Mode)
+	m.About = strings.TrimSpace(m.About)
 	if !isModelName(m.Name) {
-		b.fault(f.pos.at("name"), "name: %s", nameProblem(m.Name, "lower-case letters, digits and hyphens"))
+		b.fault(m.pos.at("name"), "name: %s", nameProblem(m.Name, "lower-case letters, digits and hyphens"))
 	}
 	if m.Unit == "" {
-		b.fault(f.pos.at("unit"), "unit: the model does not say what its values are counted in")
+		b.fault(m.pos.at("unit"), "unit: the model does not say what its values are counted in")
 	}
-	b.unit(f.pos.at("unit"), m.Unit)
+	b.unit(m.pos.at("unit"), m.Unit)
 	if m.Mode != "" && m.Mode != "u" && m.Mode != "k" {
-		b.fault(f.pos.at("mode"), "mode: %q is neither u nor k", spelling.Clip(m.Mode))
+		b.fault(m.pos.at("mode"), "mode: %q is neither u nor k", spelling.Clip(m.Mode))
 	}
 	seen := map[string]bool{}
 	for _, cpu := range m.CPUs {
 		if seen[cpu] {
-			b.fault(f.pos.at("cpus"), "cpus: %q is listed twice", spelling.Clip(cpu))
+			b.fault(m.pos.at("cpus"), "cpus: %q is listed twice", spelling.Clip(cpu))
 		}
 		seen[cpu] = true
 	}
 	if m.Of != "" {
-		m.of = b.formula(f.pos.at("of"), subject{key: "of"}, m.Of)
+		m.of = b.formula(m.pos.at("of"), subject{key: "of"}, m.Of)
 	}
 }
 
-func (b *builder) parameters(tables []parameterTable) {
-	b.limit(len(tables), maxTables, "parameters")
-	for i := range tables {
-		t := &tables[i]
-		p := Parameter{
-			Name: str(t.Name), Value: t.Value, Unit: str(t.Unit), About: str(t.About), Source: str(t.Source),
-			Choices: maps.Clone(t.Choices), Min: t.Min, Max: t.Max, File: t.pos.file, Line: t.pos.line,
-		}
-		b.declare(p.Name, "parameter", t.pos)
-		b.unit(t.pos.at("unit"), p.Unit)
-		b.parameterRange(t, &p)
-		b.m.Parameters = append(b.m.Parameters, p)
+func (b *builder) parameters() {
+	b.limit(len(b.m.Parameters), maxTables, "parameters")
+	for i := range b.m.Parameters {
+		p := &b.m.Parameters[i]
+		p.File, p.Line = p.pos.file, p.pos.line
+		b.declare(p.Name, "parameter", p.pos)
+		b.unit(p.pos.at("unit"), p.Unit)
+		b.parameterRange(p)
 	}
 }
 
 // parameterRange checks the range of a parameter, and that its values are in it.
-func (b *builder) parameterRange(t *parameterTable, p *Parameter) {
-	b.finite(t.pos.at("min"), subject{"parameter", p.Name, "min"}, p.Min)
-	b.finite(t.pos.at("max"), subject{"parameter", p.Name, "max"}, p.Max)
+func (b *builder) parameterRange(p *Parameter) {
+	b.finite(p.pos.at("min"), subject{"parameter", p.Name, "min"}, p.Min)
+	b.finite(p.pos.at("max"), subject{"parameter", p.Name, "max"}, p.Max)
 	if p.Min != nil && p.Max != nil && !(*p.Min <= *p.Max) {
-		b.fault(t.pos.at("max"), "parameter %s: min is above max", p.Name)
+		b.fault(p.pos.at("max"), "parameter %s: min is above max", p.Name)
 		return
 	}
 	if p.Value != nil {
 		if err := p.Check(*p.Value); err != nil {
-			b.fault(t.pos.at("value"), "parameter %s: value: %v", p.Name, err)
+			b.fault(p.pos.at("value"), "parameter %s: value: %v", p.Name, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Choices)) {
 		if err := p.Check(p.Choices[name]); err != nil {
-			b.fault(t.pos.at("choices"), "parameter %s: %s: %v", p.Name, spelling.Clip(name), err)
+			b.fault(p.pos.at("choices"), "parameter %s: %s: %v", p.Name, spelling.Clip(name), err)
 		}
 	}
 }
 
-func (b *builder) inputs(tables []inputTable) {
-	b.limit(len(tables), maxTables, "inputs")
-	for i := range tables {
-		t := &tables[i]
-		in := Input{
-			Name: str(t.Name), Events: slices.Clone(t.Events), LP: t.LP, Any: isTrue(t.Any), About: str(t.About),
-			File: t.pos.file, Line: t.pos.line,
-		}
-		b.declare(in.Name, "input", t.pos)
+func (b *builder) inputs() {
+	b.limit(len(b.m.Inputs), maxTables, "inputs")
+	for i := range b.m.Inputs {
+		in := &b.m.Inputs[i]
+		in.File, in.Line = in.pos.file, in.pos.line
+		b.declare(in.Name, "input", in.pos)
 		if len(in.Events) == 0 {
-			b.fault(t.pos.at("events"), "input %s: it names no events", in.Name)
+			b.fault(in.pos.at("events"), "input %s: it names no events", in.Name)
 		}
-		b.events(t.pos.at("events"), in.Events)
+		b.events(in.pos.at("events"), in.Events)
 		if in.LP != nil && (*in.LP < 0 || *in.LP > 255) {
-			b.fault(t.pos.at("lp"), "input %s: lp = %d is no logical processor of a core", in.Name, *in.LP)
+			b.fault(in.pos.at("lp"), "input %s: lp = %d is no logical processor of a core", in.Name, *in.LP)
 		}
 		if in.LP != nil && in.Any {
-			b.fault(t.pos.at("any"), "input %s: either lp or any", in.Name)
+			b.fault(in.pos.at("any"), "input %s: either lp or any", in.Name)
 		}
-		b.m.Inputs = append(b.m.Inputs, in)
 	}
 }
 
 // domains are the scopes that a node's counts can be about.
 var domains = []string{"thread", "core", "package"}
 
-func (b *builder) addNodes(tables []nodeTable) {
-	b.m.Nodes = make([]Node, 0, len(tables))
-	for i := range tables {
-		t := &tables[i]
-		n := Node{
-			Name: str(t.Name), Parent: str(t.Parent), Section: str(t.Section),
-			Formula: str(t.Formula), Rest: isTrue(t.Rest), Unit: str(t.Unit), Domain: cmp.Or(str(t.Domain), domains[0]),
-			Threshold: str(t.Threshold), Places: isTrue(t.Places), Standalone: isTrue(t.Standalone), Min: t.Min, Max: t.Max, Negative: str(t.Negative),
-			Overlap: isTrue(t.Overlap), Optional: isTrue(t.Optional),
-			Title: str(t.Title), About: strings.TrimSpace(str(t.About)), Causes: t.Causes, Try: t.Try,
-			Source: str(t.Source), Sample: t.Sample, File: t.pos.file, Line: t.pos.line, pos: t.pos,
-		}
-		for _, a := range t.Advice {
-			n.Advice = append(n.Advice, Advice{Try: a.Try, When: a.When, Unless: a.Unless})
-		}
-		b.declare(n.Name, "node", t.pos)
-		b.unit(t.pos.at("unit"), n.Unit)
-		b.checkNode(&n)
-		b.nodes[n.Name] = len(b.m.Nodes)
-		b.m.Nodes = append(b.m.Nodes, n)
+func (b *builder) addNodes() {
+	for i := range b.m.Nodes {
+		n := &b.m.Nodes[i]
+		n.About, n.Domain = strings.TrimSpace(n.About), cmp.Or(n.Domain, domains[0])
+		n.File, n.Line = n.pos.file, n.pos.line
+		b.declare(n.Name, "node", n.pos)
+		b.unit(n.pos.at("unit"), n.Unit)
+		b.checkNode(n)
+		b.nodes[n.Name] = i
 	}
 }
 
@@ -218,65 +197,51 @@ func (b *builder) checkNode(n *Node) {
 	b.events(n.pos.at("sample"), n.Sample)
 }
 
-func (b *builder) relations(tables []relationTable) {
-	b.limit(len(tables), maxTables, "relations")
-	for i := range tables {
-		t := &tables[i]
-		r := Relation{
-			Name: str(t.Name), Left: str(t.Left), Right: str(t.Right), Op: cmp.Or(str(t.Op), "="),
-			Identity: isTrue(t.Identity), Times: isTrue(t.Times), Plausible: isTrue(t.Plausible), When: str(t.When), Holds: str(t.Holds), Fails: str(t.Fails),
-			Slack: str(t.Slack), Source: str(t.Source), CPUs: slices.Clone(t.CPUs), Each: slices.Clone(t.Each), File: t.pos.file, Line: t.pos.line,
-		}
+func (b *builder) relations() {
+	b.limit(len(b.m.Relations), maxTables, "relations")
+	for i := range b.m.Relations {
+		r := &b.m.Relations[i]
+		r.Op, r.File, r.Line = cmp.Or(r.Op, "="), r.pos.file, r.pos.line
 		what := "relation " + r.Name
 		if strings.TrimSpace(r.Name) == "" {
-			b.fault(t.pos.at("name"), "relation: it has no name")
+			b.fault(r.pos.at("name"), "relation: it has no name")
 		}
-		r.left = b.formula(t.pos.at("left"), subject{"relation", r.Name, "left"}, r.Left)
-		r.right = b.formula(t.pos.at("right"), subject{"relation", r.Name, "right"}, r.Right)
+		r.left = b.formula(r.pos.at("left"), subject{"relation", r.Name, "left"}, r.Left)
+		r.right = b.formula(r.pos.at("right"), subject{"relation", r.Name, "right"}, r.Right)
 		if r.When != "" {
-			r.when = b.formula(t.pos.at("when"), subject{"relation", r.Name, "when"}, r.When)
+			r.when = b.formula(r.pos.at("when"), subject{"relation", r.Name, "when"}, r.When)
 		}
 		if !slices.Contains([]string{"=", "<=", ">="}, r.Op) {
-			b.fault(t.pos.at("op"), `%s: op %q is not one of "=", "<=", ">="`, what, spelling.Clip(r.Op))
-		}
-		if t.Tolerance != nil {
-			r.Tolerance = *t.Tolerance
+			b.fault(r.pos.at("op"), `%s: op %q is not one of "=", "<=", ">="`, what, spelling.Clip(r.Op))
 		}
 		if r.Plausible && r.Identity {
-			b.fault(t.pos.at("plausible"), "%s: an identity holds always; plausible is for one that may fail", what)
+			b.fault(r.pos.at("plausible"), "%s: an identity holds always; plausible is for one that may fail", what)
 		}
 		if !(r.Tolerance >= 0 && r.Tolerance < 10) {
-			b.fault(t.pos.at("tolerance"), "%s: tolerance %v: 0.02 is 2 %%", what, r.Tolerance)
+			b.fault(r.pos.at("tolerance"), "%s: tolerance %v: 0.02 is 2 %%", what, r.Tolerance)
 		}
-		b.m.Relations = append(b.m.Relations, r)
 	}
 }
 
-func (b *builder) eventSets(tables []eventSetTable) {
-	b.limit(len(tables), maxTables, "event sets")
-	for i := range tables {
-		t := &tables[i]
-		s := EventSet{Name: str(t.Name), About: strings.TrimSpace(str(t.About)), Command: str(t.Command), Note: str(t.Note),
-			File: t.pos.file, Line: t.pos.line}
+func (b *builder) eventSets() {
+	b.limit(len(b.m.EventSets), maxTables, "event sets")
+	for i := range b.m.EventSets {
+		s := &b.m.EventSets[i]
+		s.About, s.File, s.Line = strings.TrimSpace(s.About), s.pos.file, s.pos.line
 		if strings.TrimSpace(s.Name) == "" {
-			b.fault(t.pos.at("name"), "event-set: it has no name")
-		}
-		if t.Runs != nil {
-			s.Runs = *t.Runs
+			b.fault(s.pos.at("name"), "event-set: it has no name")
 		}
 		if s.Runs < 0 {
-			b.fault(t.pos.at("runs"), "event-set %s: runs = %d", s.Name, s.Runs)
+			b.fault(s.pos.at("runs"), "event-set %s: runs = %d", s.Name, s.Runs)
 		}
-		if len(t.Events) == 0 {
-			b.fault(t.pos.at("events"), "event-set %s: it has no events", s.Name)
+		if len(s.Events) == 0 {
+			b.fault(s.pos.at("events"), "event-set %s: it has no events", s.Name)
 		}
 		var names []string
-		for _, e := range t.Events {
-			s.Events = append(s.Events, SetEvent(e))
+		for _, e := range s.Events {
 			names = append(names, e.Event)
 		}
-		b.events(t.pos.at("events"), names)
-		b.m.EventSets = append(b.m.EventSets, s)
+		b.events(s.pos.at("events"), names)
 	}
 }
 

@@ -68,15 +68,14 @@ var keys sync.Map
 
 // keysOf returns the index of the field of each key: the field's name in lower case, or its
 // tag; "-" is none.
-func keysOf(t reflect.Type) map[string]int {
+func keysOf(t reflect.Type) map[string][]int {
 	if known, ok := keys.Load(t); ok {
-		return known.(map[string]int)
+		return known.(map[string][]int)
 	}
-	all := map[string]int{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if key := cmp.Or(f.Tag.Get("key"), strings.ToLower(f.Name)); f.IsExported() && key != "-" {
-			all[key] = i
+	all := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		if key := cmp.Or(f.Tag.Get("key"), strings.ToLower(f.Name)); f.IsExported() && !f.Anonymous && key != "-" {
+			all[key] = f.Index
 		}
 	}
 	keys.Store(t, all)
@@ -89,11 +88,11 @@ func fieldOf(table any, key string) any {
 		return nil
 	}
 	v := reflect.ValueOf(table).Elem()
-	i, ok := keysOf(v.Type())[key]
+	field, ok := keysOf(v.Type())[key]
 	if !ok {
 		return nil
 	}
-	return v.Field(i).Addr().Interface()
+	return v.FieldByIndex(field).Addr().Interface()
 }
 
 // decode decodes a TOML file. Its faults are returned as [Errors].
@@ -218,8 +217,7 @@ func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
 // values makes Go values of those of a file, with few allocations: a file has
 // thousands of strings, and most are parts of its text as they stand.
 type values struct {
-	text    string   // of the file, "" if strings are to be copied
-	strings []string // room for those that are pointed to
+	text string // of the file, "" if strings are to be copied
 }
 
 // str returns the value of a string: the part of the text that it is, or a copy
@@ -235,15 +233,6 @@ func (v *values) str(value *unstable.Node) string {
 	return string(value.Data)
 }
 
-// keep returns a pointer to s.
-func (v *values) keep(s string) *string {
-	if len(v.strings) == cap(v.strings) {
-		v.strings = make([]string, 0, 64) // pointers to the full one stay as they are
-	}
-	v.strings = append(v.strings, s)
-	return &v.strings[len(v.strings)-1]
-}
-
 // assign puts a value where to points, and returns what was wanted if the value
 // is something else.
 func (v *values) assign(to any, value *unstable.Node) (wanted string) {
@@ -252,13 +241,9 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 	case *string:
 		wanted = "a string"
 		*to = v.str(value)
-	case **string:
-		wanted = "a string"
-		*to = v.keep(v.str(value))
-	case **bool:
+	case *bool:
 		wanted = "true or false"
-		b := string(value.Data) == "true"
-		*to, ok = &b, value.Kind == unstable.Bool
+		*to, ok = string(value.Data) == "true", value.Kind == unstable.Bool
 	case *int:
 		wanted = "an integer"
 		*to, ok = wholeNumber(value)
@@ -273,6 +258,9 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 		i, ok = wholeNumber(value)
 		ok = ok && i >= 0
 		*to = uint64(max(i, 0))
+	case *float64:
+		wanted = "a number"
+		*to, ok = number(value)
 	case **float64:
 		wanted = "a number"
 		var f float64
@@ -284,10 +272,10 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 	case *map[string]float64:
 		wanted = "an inline table of numbers"
 		*to, ok = numberTable(value)
-	case *[]adviceTable:
+	case *[]Advice:
 		wanted = "a list of inline tables { try = \"…\", when = \"…\" }"
 		*to, ok = v.advice(value)
-	case *[]setEventTable:
+	case *[]SetEvent:
 		wanted = "a list of inline tables { event = \"…\", sample-after = … }"
 		*to, ok = v.setEvents(value)
 	default:
@@ -349,13 +337,13 @@ func numberTable(value *unstable.Node) (map[string]float64, bool) {
 }
 
 // advice returns pieces of advice with their conditions.
-func (v *values) advice(value *unstable.Node) ([]adviceTable, bool) {
+func (v *values) advice(value *unstable.Node) ([]Advice, bool) {
 	if value.Kind != unstable.Array {
 		return nil, false
 	}
-	var list []adviceTable
+	var list []Advice
 	for it := value.Children(); it.Next(); {
-		var e adviceTable
+		var e Advice
 		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
 			switch {
 			case key == "try" && e.Try == "":
@@ -376,13 +364,13 @@ func (v *values) advice(value *unstable.Node) ([]adviceTable, bool) {
 }
 
 // setEvents returns the events of an event set.
-func (v *values) setEvents(value *unstable.Node) ([]setEventTable, bool) {
+func (v *values) setEvents(value *unstable.Node) ([]SetEvent, bool) {
 	if value.Kind != unstable.Array {
 		return nil, false
 	}
-	var list []setEventTable
+	var list []SetEvent
 	for it := value.Children(); it.Next(); {
-		var e setEventTable
+		var e SetEvent
 		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
 			switch {
 			case key == "event" && e.Event == "":
@@ -444,6 +432,11 @@ func (p position) at(key string) place {
 		}
 	}
 	return place{file: p.file, line: p.line}
+}
+
+// states says whether the table has a key.
+func (p position) states(key string) bool {
+	return slices.ContainsFunc(p.keys, func(k keyPlace) bool { return k.key == key })
 }
 
 // with returns the position of a table at p when one at q is put over it.

@@ -123,7 +123,7 @@ func (l *linter) parse() {
 		}
 		*to = e
 	}
-	set(&m.of, m.Of, m.head.at("of"))
+	set(&m.of, m.Of, m.pos.at("of"))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if n.expr == nil {
@@ -150,7 +150,7 @@ func (l *linter) texts() {
 		{"title", m.Title}, {"about", m.About}, {"source", m.Source}, {"version", m.Version},
 	} {
 		if k.text == "" {
-			l.report(m.head.at("name"), SevWarning, "the model has no %s", k.key)
+			l.report(m.pos.at("name"), SevWarning, "the model has no %s", k.key)
 		}
 	}
 	for i := range m.Nodes {
@@ -210,7 +210,7 @@ func (l *linter) standalone(n *Node) {
 // shape checks that there is something to show.
 func (l *linter) shape() {
 	m := l.m
-	at := m.head.at("name")
+	at := m.pos.at("name")
 	if len(m.Nodes) == 0 && len(m.Relations) == 0 {
 		l.report(at, SevError, "the model has neither nodes nor relations")
 		return
@@ -282,7 +282,7 @@ func (l *linter) formulas() []formula {
 		}
 	}
 	m := l.m
-	add(m.of, subject{key: "of"}, m.head.at("of"))
+	add(m.of, subject{key: "of"}, m.pos.at("of"))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		add(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"))

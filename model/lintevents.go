@@ -45,7 +45,7 @@ func (l *linter) onCPU(p *CPU) {
 	}
 	if len(table.events) == 0 {
 		if p.Events != "" {
-			l.report(l.m.head.at("cpus"), SevWarning, "processor %s has no event table: the model's events are not checked there", p.Name)
+			l.report(l.m.pos.at("cpus"), SevWarning, "processor %s has no event table: the model's events are not checked there", p.Name)
 		} else if p.Layout == layoutNone {
 			l.onAny(p)
 		}

@@ -29,7 +29,7 @@ func (l *linter) units() {
 	}
 	m := l.m
 	unit, known := l.unitOf(m.Unit)
-	check(m.of, subject{key: "of"}, m.head.at("of"), SevError, unit, known)
+	check(m.of, subject{key: "of"}, m.pos.at("of"), SevError, unit, known)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		unit, known := l.amountUnit(i)

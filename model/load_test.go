@@ -477,7 +477,7 @@ func TestParameterCheck(t *testing.T) {
 	}
 }
 
-// TestStrings checks the values of strings, and pointers to many of them. Strings without
+// TestStrings checks the values of strings. Strings without
 // escapes are parts of the file.
 func TestStrings(t *testing.T) {
 	var b strings.Builder
@@ -489,15 +489,15 @@ func TestStrings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range f.Node {
-		n := &f.Node[i]
-		got := fmt.Sprintf("%q", append([]string{*n.Name, *n.Title, *n.About, *n.Formula, *n.Negative, *n.Source}, n.Causes...))
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		got := fmt.Sprintf("%q", append([]string{n.Name, n.Title, n.About, n.Formula, n.Negative, n.Source}, n.Causes...))
 		want := fmt.Sprintf("%q", []string{fmt.Sprintf("N%d", i), "it", "ab\tc", "a +\n b", "x\ny", "", "one", "t\"wo", "three", ""})
 		if got != want {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 		if at := n.pos.at("source"); len(n.pos.keys) != 7 || at.line != n.pos.line+11 {
-			t.Fatalf("%s: %d keys, source at %+v, table at %d", *n.Name, len(n.pos.keys), at, n.pos.line)
+			t.Fatalf("%s: %d keys, source at %+v, table at %d", n.Name, len(n.pos.keys), at, n.pos.line)
 		}
 	}
 }

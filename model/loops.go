@@ -19,7 +19,7 @@ func (c *Catalogue) WithLoops(m *Model, cpu *CPU) (*Model, error) {
 	if over == nil || err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(over.Node, func(n nodeTable) bool { return m.Node(str(n.Parent)) != nil }) {
+	if !slices.ContainsFunc(over.Nodes, func(n Node) bool { return m.Node(n.Parent) != nil }) {
 		return nil, nil
 	}
 	for _, s := range c.sources(cpu.Name) {
@@ -49,11 +49,11 @@ func (lib *library) loopNodes(method string) (*modelFile, error) {
 // below leaves out the head, and the nodes that a file has not, or not their parents.
 func (f *modelFile) below(base *modelFile) *modelFile {
 	has := map[string]bool{}
-	collectNames(base.Node, has)
-	out := &modelFile{Input: f.Input, pos: f.pos}
-	for i := range f.Node {
-		if n := &f.Node[i]; has[str(n.Parent)] || has[str(n.Name)] {
-			out.Node = append(out.Node, f.Node[i])
+	collectNames(base.Nodes, has)
+	out := &modelFile{Model: Model{Inputs: f.Inputs, pos: position{file: f.pos.file, line: f.pos.line}}}
+	for i := range f.Nodes {
+		if n := &f.Nodes[i]; has[n.Parent] || has[n.Name] {
+			out.Nodes = append(out.Nodes, *n)
 		}
 	}
 	return out

@@ -13,24 +13,17 @@ type namedTable[T any] interface {
 	position() *position
 }
 
-func str(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func (p *Parameter) id() string { return p.Name }
+func (in *Input) id() string    { return in.Name }
+func (n *Node) id() string      { return n.Name }
+func (r *Relation) id() string  { return r.Name }
+func (s *EventSet) id() string  { return s.Name }
 
-func (t *parameterTable) id() string { return str(t.Name) }
-func (t *inputTable) id() string     { return str(t.Name) }
-func (t *nodeTable) id() string      { return str(t.Name) }
-func (t *relationTable) id() string  { return str(t.Name) }
-func (t *eventSetTable) id() string  { return str(t.Name) }
-
-func (t *parameterTable) position() *position { return &t.pos }
-func (t *inputTable) position() *position     { return &t.pos }
-func (t *nodeTable) position() *position      { return &t.pos }
-func (t *relationTable) position() *position  { return &t.pos }
-func (t *eventSetTable) position() *position  { return &t.pos }
+func (p *Parameter) position() *position { return &p.pos }
+func (in *Input) position() *position    { return &in.pos }
+func (n *Node) position() *position      { return &n.pos }
+func (r *Relation) position() *position  { return &r.pos }
+func (s *EventSet) position() *position  { return &s.pos }
 
 // extend returns base with what f states put over it: keys replace keys, named tables are
 // merged by name, new ones are appended. Those that f removes are left out. It adds what
@@ -39,17 +32,13 @@ func (f *modelFile) extend(base *modelFile, faults *Errors) *modelFile {
 	f.dropDuplicates(faults)
 	removed := f.removals(base, faults)
 	out := *base
-	out.Extends, out.Remove = nil, nil
-	out.Parameter = mergeTables(base.Parameter, f.Parameter, removed)
-	out.Input = mergeTables(base.Input, f.Input, removed)
-	out.Node = mergeNodes(base.Node, f.Node, removed)
-	out.Relation = mergeTables(base.Relation, f.Relation, removed)
-	out.EventSet = mergeTables(base.EventSet, f.EventSet, removed)
-
-	head := *f
-	head.Extends, head.Remove = nil, nil
-	head.Parameter, head.Input, head.Node, head.Relation, head.EventSet = nil, nil, nil, nil, nil
-	overlay(&out, &head)
+	overlay(&out, f, f.pos)
+	out.Extends, out.Remove = "", nil
+	out.Parameters = mergeTables(base.Parameters, f.Parameters, removed)
+	out.Inputs = mergeTables(base.Inputs, f.Inputs, removed)
+	out.Nodes = mergeNodes(base.Nodes, f.Nodes, removed)
+	out.Relations = mergeTables(base.Relations, f.Relations, removed)
+	out.EventSets = mergeTables(base.EventSets, f.EventSets, removed)
 	out.pos = base.pos.with(f.pos)
 	return &out
 }
@@ -59,16 +48,16 @@ func (f *modelFile) removals(base *modelFile, faults *Errors) map[string]bool {
 	if len(f.Remove) == 0 {
 		return nil
 	}
-	have := make(map[string]bool, len(base.Node)+len(base.Input)+len(base.Parameter))
-	collectNames(base.Parameter, have)
-	collectNames(base.Input, have)
-	collectNames(base.Node, have)
-	collectNames(base.Relation, have)
-	collectNames(base.EventSet, have)
+	have := make(map[string]bool, len(base.Nodes)+len(base.Inputs)+len(base.Parameters))
+	collectNames(base.Parameters, have)
+	collectNames(base.Inputs, have)
+	collectNames(base.Nodes, have)
+	collectNames(base.Relations, have)
+	collectNames(base.EventSets, have)
 	removed := make(map[string]bool, len(f.Remove))
 	for _, name := range f.Remove {
 		if !have[name] {
-			*faults = append(*faults, f.pos.at("remove").errorf("remove: %s has nothing named %q", str(f.Extends), name))
+			*faults = append(*faults, f.pos.at("remove").errorf("remove: %s has nothing named %q", f.Extends, name))
 		}
 		removed[name] = true
 	}
@@ -85,11 +74,11 @@ func collectNames[T any, P namedTable[T]](tables []T, into map[string]bool) {
 // adds a fault for it. It must come before merging, which cannot distinguish the second
 // from a replacement of the first.
 func (f *modelFile) dropDuplicates(faults *Errors) {
-	f.Parameter = firstOfName("parameter", f.Parameter, faults)
-	f.Input = firstOfName("input", f.Input, faults)
-	f.Node = firstOfName("node", f.Node, faults)
-	f.Relation = firstOfName("relation", f.Relation, faults)
-	f.EventSet = firstOfName("event-set", f.EventSet, faults)
+	f.Parameters = firstOfName("parameter", f.Parameters, faults)
+	f.Inputs = firstOfName("input", f.Inputs, faults)
+	f.Nodes = firstOfName("node", f.Nodes, faults)
+	f.Relations = firstOfName("relation", f.Relations, faults)
+	f.EventSets = firstOfName("event-set", f.EventSets, faults)
 }
 
 // firstOfName returns the first table of each name, in place, and all without a
@@ -114,7 +103,7 @@ func mergeTables[T any, P namedTable[T]](base, over []T, removed map[string]bool
 	for i := range over {
 		t := P(&over[i])
 		if j, ok := at[t.id()]; ok {
-			overlay(&out[j], &over[i])
+			overlay(&out[j], &over[i], *t.position())
 			pos := P(&out[j]).position()
 			*pos = pos.with(*t.position())
 			continue
@@ -146,7 +135,7 @@ func keepTables[T any, P namedTable[T]](base []T, removed map[string]bool) ([]T,
 // mergeNodes merges nodes as mergeTables does. A formula replaces a rest and a
 // rest a formula; and a new node goes before the sibling that is their rest,
 // which is displayed last.
-func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
+func mergeNodes(base, over []Node, removed map[string]bool) []Node {
 	kept, at := keepTables(base, removed)
 	added := map[string][]int{} // indexes in over, by parent
 	var order []string          // of the parents in added
@@ -154,22 +143,21 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 	for i := range over {
 		n := &over[i]
 		if j, ok := at[n.id()]; ok {
-			overlay(&kept[j], n)
+			overlay(&kept[j], n, n.pos)
 			kept[j].pos = kept[j].pos.with(n.pos)
 			settleRest(&kept[j], n)
 			continue
 		}
-		parent := str(n.Parent)
-		if len(added[parent]) == 0 {
-			order = append(order, parent)
+		if len(added[n.Parent]) == 0 {
+			order = append(order, n.Parent)
 		}
-		added[parent] = append(added[parent], i)
+		added[n.Parent] = append(added[n.Parent], i)
 		more++
 	}
 	if len(order) == 0 {
 		return kept
 	}
-	out := make([]nodeTable, 0, len(kept)+more)
+	out := make([]Node, 0, len(kept)+more)
 	take := func(parent string) {
 		for _, i := range added[parent] {
 			out = append(out, over[i])
@@ -177,8 +165,8 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 		delete(added, parent)
 	}
 	for i := range kept {
-		if parent := str(kept[i].Parent); parent != "" && isTrue(kept[i].Rest) {
-			take(parent)
+		if kept[i].Parent != "" && kept[i].Rest {
+			take(kept[i].Parent)
 		}
 		out = append(out, kept[i])
 	}
@@ -189,25 +177,21 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 }
 
 // settleRest drops from a merged node what the node over it has made untrue.
-func settleRest(merged, over *nodeTable) {
-	switch {
-	case over.Formula != nil && over.Rest == nil:
-		merged.Rest = nil
-	case isTrue(over.Rest) && over.Formula == nil:
-		merged.Formula = nil
+func settleRest(merged, over *Node) {
+	switch formula := over.pos.states("formula"); {
+	case formula && !over.pos.states("rest"):
+		merged.Rest = false
+	case over.Rest && !formula:
+		merged.Formula = ""
 	}
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
-// overlay replaces in dst what src states. Both are pointers to one of the types
-// of a model file.
-func overlay(dst, src any) {
+// overlay replaces in dst what src states at pos. Both are pointers to one type.
+func overlay(dst, src any, pos position) {
 	d, s := reflect.ValueOf(dst).Elem(), reflect.ValueOf(src).Elem()
-	for i := range d.NumField() {
-		if d.Type().Field(i).IsExported() && !s.Field(i).IsNil() {
-			d.Field(i).Set(s.Field(i))
-		}
+	for _, k := range pos.keys {
+		field := keysOf(d.Type())[k.key]
+		d.FieldByIndex(field).Set(s.FieldByIndex(field))
 	}
 }
 
@@ -220,9 +204,9 @@ const maxExtends = 8
 func resolve(f *modelFile, open func(stem string) (*modelFile, error)) (*modelFile, error) {
 	var chain []*modelFile
 	var faults Errors
-	for f.Extends != nil {
+	for f.Extends != "" {
 		chain = append(chain, f)
-		base, err := open(*f.Extends)
+		base, err := open(f.Extends)
 		read := asFaults(err)
 		switch {
 		case base == nil && read == nil:
@@ -237,7 +221,7 @@ func resolve(f *modelFile, open func(stem string) (*modelFile, error)) (*modelFi
 	for _, over := range slices.Backward(chain) {
 		f = over.extend(f, &faults)
 	}
-	if n := len(f.Node); n > maxNodes {
+	if n := len(f.Nodes); n > maxNodes {
 		faults = append(faults, f.pos.at("node").errorf("%d nodes: more than %d", n, maxNodes))
 		f = nil
 	}

@@ -56,16 +56,16 @@ type Model struct {
 	// "k" for the kernel; "" for both.
 	Mode string
 
-	Parameters []Parameter
-	Inputs     []Input
-	Nodes      []Node
-	Relations  []Relation
-	EventSets  []EventSet
-	Issues     []Issue // what several nodes show from different sides
-	File       string  // the file it was read from, for messages
+	Parameters []Parameter `key:"-"`
+	Inputs     []Input     `key:"-"`
+	Nodes      []Node      `key:"-"`
+	Relations  []Relation  `key:"-"`
+	EventSets  []EventSet  `key:"-"`
+	Issues     []Issue     `key:"-"` // what several nodes show from different sides
+	File       string      `key:"-"` // the file it was read from, for messages
 
-	of   *metric.Expr // Of, parsed
-	head position
+	of  *metric.Expr // Of, parsed
+	pos position
 }
 
 // A Parameter is a named number that formulas use and a user may replace (--param
@@ -79,8 +79,10 @@ type Parameter struct {
 	Choices map[string]float64 `json:"choices,omitempty"` // named alternatives: --param L2_MISS_PENALTY=server
 	Min     *float64           `json:"min,omitempty"`     // the least and the greatest value that mean something: see Check
 	Max     *float64           `json:"max,omitempty"`
-	File    string             `json:"-"` // where it is written: the model's own file, or the one that it extends
-	Line    int                `json:"-"` // in File
+	File    string             `json:"-" key:"-"` // where it is written: the model's own file, or the one that it extends
+	Line    int                `json:"-" key:"-"` // in File
+
+	pos position
 }
 
 // An Input gives a name to counts that a formula cannot name by itself: the
@@ -93,16 +95,18 @@ type Input struct {
 	LP     *int     `json:"lp,omitempty"`  // logical processor of the core (0, 1, …); nil: the scope's own counts
 	Any    bool     `json:"any,omitempty"` // with LP nil, in a core scope: any one of the logical processors' counts, not their sum
 	About  string   `json:"about,omitempty"`
-	File   string   `json:"-"`
-	Line   int      `json:"-"`
+	File   string   `json:"-" key:"-"`
+	Line   int      `json:"-" key:"-"`
+
+	pos position
 }
 
 // Advice is what to do about a node under a condition: a formula over nodes, inputs and
 // events. One of When and Unless is given.
 type Advice struct {
-	Try    string
-	When   string // it holds where this is met; what is not known does not meet it
-	Unless string // it holds where this is not met, or not known
+	Try    string `json:"try"`
+	When   string `json:"when"`             // it holds where this is met; what is not known does not meet it
+	Unless string `json:"unless,omitempty"` // it holds where this is not met, or not known
 
 	when *metric.Expr
 }
@@ -115,40 +119,41 @@ func (a *Advice) condition() string { return cmp.Or(a.When, a.Unless) }
 
 // A Node is one line of the account.
 type Node struct {
-	Name    string // the vendor's name: "Frontend_Bound", "LSU_STALL_CPI"
-	Parent  string // name of the parent; "" for a root
-	Section string // heading of roots outside the main tree; "" is the main tree
-	Formula string // empty with Rest
-	Rest    bool   // the parent minus the other children: what they leave unexplained
-	Unit    string // "" is the model's Unit (a node of the tree); anything else is a plain number
-	Domain  string // "thread" (default), "core", "package": the scope that its counts are about
+	Path    string `json:"path" key:"-"`      // names from the root, joined by dots; computed
+	Name    string `json:"name"`              // the vendor's name: "Frontend_Bound", "LSU_STALL_CPI"
+	Level   int    `json:"level" key:"-"`     // of the tree: 0 for a root that is the whole, 1 for its parts, …; computed
+	Parent  string `json:"-"`                 // name of the parent; "" for a root
+	Section string `json:"section,omitempty"` // heading of roots outside the main tree; "" is the main tree
+	Formula string `json:"formula,omitempty"` // empty with Rest
+	Rest    bool   `json:"rest,omitempty"`    // the parent minus the other children: what they leave unexplained
+	Unit    string `json:"unit,omitempty"`    // "" is the model's Unit (a node of the tree); anything else is a plain number
+	Domain  string `json:"domain,omitempty"`  // "thread" (default), "core", "package": the scope that its counts are about
 
 	// Threshold is a formula over node names that says when the node is worth
 	// attention; an empty one never flags.
-	Threshold  string
-	Places     bool     // the threshold is for places in the code, and not for a run
-	Standalone bool     // the threshold stands by itself: it may flag the node under a parent that is not flagged
-	Min, Max   *float64 // the possible range of the value; outside it the value contradicts itself
-	Negative   string   // why a negative value is possible here, in our words; "" says it is not
-	Overlap    bool     // the children overlap: they need not sum to the node
-	Optional   bool     // its absence is not worth a line (informational nodes)
+	Threshold  string   `json:"threshold,omitempty"`
+	Places     bool     `json:"places,omitempty"`     // the threshold is for places in the code, and not for a run
+	Standalone bool     `json:"standalone,omitempty"` // the threshold stands by itself: it may flag the node under a parent that is not flagged
+	Min        *float64 `json:"min,omitempty"`        // the possible range of the value; outside it the value contradicts itself
+	Max        *float64 `json:"max,omitempty"`
+	Negative   string   `json:"negative,omitempty"` // why a negative value is possible here, in our words; "" says it is not
+	Overlap    bool     `json:"overlap,omitempty"`  // the children overlap: they need not sum to the node
+	Optional   bool     `json:"optional,omitempty"` // its absence is not worth a line (informational nodes)
 
-	Title  string   // a few words for the display
-	About  string   // what it means
-	Causes []string // what usually causes it
-	Try    []string // what to do about it
-	Advice []Advice // what to do about it if the counts show a particular cause
-	Source string   // where the formula and figures come from
-	Sample []string // events to sample for finding the places in the code
-	File   string
-	Line   int
+	Title  string   `json:"title,omitempty"`  // a few words for the display
+	About  string   `json:"about,omitempty"`  // what it means
+	Causes []string `json:"causes,omitempty"` // what usually causes it
+	Try    []string `json:"try,omitempty"`    // what to do about it
+	Advice []Advice `json:"advice,omitempty"` // what to do about it if the counts show a particular cause
+	Source string   `json:"source,omitempty"` // where the formula and figures come from
+	Sample []string `json:"sample,omitempty"` // events to sample for finding the places in the code
+	File   string   `json:"-" key:"-"`
+	Line   int      `json:"-" key:"-"`
 
-	Expected *Expectation // of a well-tuned program; nil where nobody has said
+	Expected *Expectation `json:"-" key:"-"` // of a well-tuned program; nil where nobody has said
 
-	Level    int    // of the tree: 0 for a root that is the whole, 1 for its parts, …; computed
-	Path     string // names from the root, joined by dots; computed
-	Children []int  // indexes into Model.Nodes; computed
-	Above    int    // index of the parent, -1 for a root; computed
+	Children []int `json:"-" key:"-"` // indexes into Model.Nodes; computed
+	Above    int   `json:"-" key:"-"` // index of the parent, -1 for a root; computed
 
 	expr, threshold *metric.Expr // Formula and Threshold, parsed
 	uses            []string     // the names in Formula
@@ -173,9 +178,10 @@ type Relation struct {
 	Source    string   `json:"source,omitempty"`
 	CPUs      []string `json:"-"`              // names of the processors it is for, as path.Match patterns; empty: all that have its events
 	Each      []string `json:"each,omitempty"` // events: it is a relation for each of them, which its formulas call EACH
-	File      string   `json:"-"`
-	Line      int      `json:"-"`
+	File      string   `json:"-" key:"-"`
+	Line      int      `json:"-" key:"-"`
 
+	pos               position
 	left, right, when *metric.Expr // parsed
 }
 
@@ -188,8 +194,10 @@ type EventSet struct {
 	// Command is how the source collects the set, word by word, and Note is what to know
 	// of it.
 	Command, Note string `json:"-"`
-	File          string `json:"-"`
-	Line          int    `json:"-"`
+	File          string `json:"-" key:"-"`
+	Line          int    `json:"-" key:"-"`
+
+	pos position
 }
 
 // A SetEvent is an event of a set with its sample-after value, the sampling period.

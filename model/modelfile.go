@@ -5,125 +5,19 @@ import (
 	"slices"
 )
 
-// The types below are a model file as it is written. Every field is a pointer, a slice or
-// a map: nil is what the file does not state. Only what is stated replaces what is
-// extended.
-
+// A modelFile is a model as a file states it. The positions of its tables, and its own,
+// have the keys that are stated: only these replace what is extended.
 type modelFile struct {
-	Name      *string
-	Version   *string
-	Title     *string
-	About     *string
-	Source    *string
-	CPUs      []string
-	Extends   *string
-	Remove    []string
-	Unit      *string
-	Of        *string
-	Mode      *string
-	Parameter []parameterTable `key:"-"`
-	Input     []inputTable     `key:"-"`
-	Node      []nodeTable      `key:"-"`
-	Relation  []relationTable  `key:"-"`
-	EventSet  []eventSetTable  `key:"-"`
-
-	pos position
-}
-
-type parameterTable struct {
-	Name    *string
-	Value   *float64
-	Unit    *string
-	About   *string
-	Source  *string
-	Choices map[string]float64
-	Min     *float64
-	Max     *float64
-
-	pos position
-}
-
-type inputTable struct {
-	Name   *string
-	Events []string
-	LP     *int
-	Any    *bool
-	About  *string
-
-	pos position
-}
-
-type nodeTable struct {
-	Name       *string
-	Parent     *string
-	Section    *string
-	Formula    *string
-	Rest       *bool
-	Unit       *string
-	Domain     *string
-	Threshold  *string
-	Places     *bool
-	Standalone *bool
-	Min        *float64
-	Max        *float64
-	Negative   *string
-	Overlap    *bool
-	Optional   *bool
-	Title      *string
-	About      *string
-	Causes     []string
-	Try        []string
-	Advice     []adviceTable
-	Source     *string
-	Sample     []string
-
-	pos position
-}
-
-type relationTable struct {
-	Name      *string
-	Left      *string
-	Right     *string
-	Op        *string
-	Tolerance *float64
-	Identity  *bool
-	When      *string
-	Holds     *string
-	Fails     *string
-	Times     *bool
-	Plausible *bool
-	Slack     *string
-	CPUs      []string
-	Each      []string
-	Source    *string
-
-	pos position
-}
-
-type eventSetTable struct {
-	Name   *string
-	About  *string
-	Runs   *int
-	Events []setEventTable
-
-	Command, Note *string
-
-	pos position
-}
-
-// An adviceTable is one piece of advice that holds under a condition.
-type adviceTable struct{ Try, When, Unless string }
-
-type setEventTable struct {
-	Event       string
-	SampleAfter uint64
+	Model
+	Extends string
+	Remove  []string
 }
 
 // decodeModel decodes a model file. Its faults are returned as [Errors], with what could
 // be decoded; a file that is not TOML gives nil.
 func decodeModel(data []byte, file string) (*modelFile, error) {
-	f := &modelFile{pos: position{file: file, line: 1}}
-	f.Node = make([]nodeTable, 0, bytes.Count(data, []byte("[[node]]"))) // about as many
+	f := &modelFile{Model: Model{pos: position{file: file, line: 1}}}
+	f.Nodes = make([]Node, 0, bytes.Count(data, []byte("[[node]]"))) // about as many
 	last := &f.pos
 	var room []keyPlace // for the places of keys, which the tables take pieces of
 	err := decode(data, file, schema{
@@ -156,15 +50,15 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 func (f *modelFile) add(list string) (table any, pos *position) {
 	switch list {
 	case "parameter":
-		return grow(&f.Parameter)
+		return grow(&f.Parameters)
 	case "input":
-		return grow(&f.Input)
+		return grow(&f.Inputs)
 	case "node":
-		return grow(&f.Node)
+		return grow(&f.Nodes)
 	case "relation":
-		return grow(&f.Relation)
+		return grow(&f.Relations)
 	case "event-set":
-		return grow(&f.EventSet)
+		return grow(&f.EventSets)
 	}
 	return nil, nil
 }

@@ -78,16 +78,17 @@ func (lib *library) readRelations(file string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{m: &Model{File: file}, names: map[string]meaning{}, units: map[string]bool{}}
+	f.File = file
+	b := &builder{m: &f.Model, names: map[string]meaning{}, units: map[string]bool{}}
 	f.dropDuplicates(&b.faults)
-	b.inputs(f.Input)
-	b.relations(f.Relation)
-	if n := len(f.Node) + len(f.Parameter) + len(f.EventSet); n > 0 || f.Extends != nil {
+	b.inputs()
+	b.relations()
+	if n := len(f.Nodes) + len(f.Parameters) + len(f.EventSets); n > 0 || f.Extends != "" {
 		b.fault(f.pos.at("name"), "a file of relations has inputs and relations, and nothing else")
 	}
-	for i := range f.Relation {
-		for _, event := range f.Relation[i].Each {
-			b.formula(f.Relation[i].pos.at("each"), subject{"relation", str(f.Relation[i].Name), "each"}, event)
+	for i := range f.Relations {
+		for _, event := range f.Relations[i].Each {
+			b.formula(f.Relations[i].pos.at("each"), subject{"relation", f.Relations[i].Name, "each"}, event)
 		}
 	}
 	if len(b.faults) > 0 {
@@ -96,7 +97,7 @@ func (lib *library) readRelations(file string) (*Model, error) {
 	}
 	for i := range b.m.Relations {
 		r := &b.m.Relations[i]
-		r.Source = cmp.Or(r.Source, str(f.Source))
+		r.Source = cmp.Or(r.Source, f.Source)
 		if r.Tolerance > 0 {
 			r.Slack = cmp.Or(r.Slack, usualSlack)
 		}

@@ -24,8 +24,7 @@ type text struct {
 	Node         string
 	Title, About string
 	Causes, Try  []string
-	Advice       []adviceTable
-	advice       []Advice // with their conditions parsed
+	Advice       []Advice
 	line         int
 }
 
@@ -93,8 +92,8 @@ func parseTexts(data []byte, name string) (texts, error) {
 
 // parse parses the conditions of a text's advice.
 func (t *text) parse() error {
-	for _, a := range t.Advice {
-		one := Advice{Try: a.Try, When: a.When, Unless: a.Unless}
+	for i := range t.Advice {
+		one := &t.Advice[i]
 		if !one.complete() {
 			return errors.New("it needs try, and when or unless")
 		}
@@ -102,7 +101,6 @@ func (t *text) parse() error {
 		if one.when, err = metric.Parse(one.condition()); err != nil {
 			return err
 		}
-		t.advice = append(t.advice, one)
 	}
 	return nil
 }
@@ -160,7 +158,7 @@ func (n *Node) fill(t *text, names map[string]bool) {
 	}
 	n.Try = t.Try
 	var always []string
-	for _, a := range t.advice {
+	for _, a := range t.Advice {
 		switch known := !slices.ContainsFunc(a.when.Names(), func(name string) bool { return !names[name] }); {
 		case known:
 			n.Advice = append(n.Advice, a)

@@ -164,7 +164,7 @@ func (b *builder) checkFamily(n *Node) {
 
 // references checks the names in formulas as far as that needs no events: what
 // thresholds name, and that no formula needs its own value.
-func (b *builder) references(f *modelFile) {
+func (b *builder) references() {
 	for i := range b.m.Nodes {
 		n := &b.m.Nodes[i]
 		if n.threshold == nil {
@@ -179,7 +179,7 @@ func (b *builder) references(f *modelFile) {
 	if b.m.of != nil {
 		for _, name := range b.m.of.Names() {
 			if b.names[name].kind == "node" {
-				b.fault(f.pos.at("of"), "of: %q is a node, and nodes are shares of this", name)
+				b.fault(b.m.pos.at("of"), "of: %q is a node, and nodes are shares of this", name)
 			}
 		}
 	}

@@ -44,42 +44,8 @@ type jsonMethod struct {
 }
 
 type jsonMethodNode struct {
-	Path       string   `json:"path"`
-	Name       string   `json:"name"`
-	Level      int      `json:"level"`
-	Section    string   `json:"section,omitempty"`
-	Formula    string   `json:"formula,omitempty"`
-	Rest       bool     `json:"rest,omitempty"`
-	Unit       string   `json:"unit,omitempty"`
-	Domain     string   `json:"domain,omitempty"`
-	Threshold  string   `json:"threshold,omitempty"`
-	Places     bool     `json:"places,omitempty"`
-	Standalone bool     `json:"standalone,omitempty"`
-	Min        *float64 `json:"min,omitempty"`
-	Max        *float64 `json:"max,omitempty"`
-	Negative   string   `json:"negative,omitempty"`
-	Overlap    bool     `json:"overlap,omitempty"`
-	Optional   bool     `json:"optional,omitempty"`
-	jsonNodeTexts
+	*model.Node
 	Expected *jsonExpectations `json:"expected,omitempty"`
-}
-
-// jsonNodeTexts is what a method says of a node in words.
-type jsonNodeTexts struct {
-	Title  string       `json:"title,omitempty"`
-	About  string       `json:"about,omitempty"`
-	Causes []string     `json:"causes,omitempty"`
-	Try    []string     `json:"try,omitempty"`
-	Advice []jsonAdvice `json:"advice,omitempty"`
-	Source string       `json:"source,omitempty"`
-	Sample []string     `json:"sample,omitempty"`
-}
-
-// A jsonAdvice is what to try under a condition.
-type jsonAdvice struct {
-	Try    string `json:"try"`
-	When   string `json:"when"`
-	Unless string `json:"unless,omitempty"`
 }
 
 // jsonExpectations are the ranges that a node is expected in, by kind of program.
@@ -188,13 +154,7 @@ func methodJSON(m *model.Model, level int) jsonMethod {
 }
 
 func methodNodeJSON(n *model.Node) jsonMethodNode {
-	out := jsonMethodNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section, Formula: n.Formula, Rest: n.Rest, Unit: n.Unit,
-		Domain: n.Domain, Threshold: n.Threshold, Places: n.Places, Standalone: n.Standalone, Min: n.Min, Max: n.Max, Negative: n.Negative,
-		Overlap: n.Overlap, Optional: n.Optional,
-		jsonNodeTexts: jsonNodeTexts{Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}}
-	for _, a := range n.Advice {
-		out.Advice = append(out.Advice, jsonAdvice{a.Try, a.When, a.Unless})
-	}
+	out := jsonMethodNode{Node: n}
 	if e := n.Expected; e != nil {
 		out.Expected = &jsonExpectations{jsonLowHigh(e.Ranges[model.Client]), jsonLowHigh(e.Ranges[model.Server]), jsonLowHigh(e.Ranges[model.HPC]), e.Source}
 	}
