@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +15,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
+
+var update = flag.Bool("update", false, "rewrite tables in docs")
 
 // TestAdvice gives advice about programs of one kind each: the first piece must fit it,
 // and what fits another kind must not appear at all.

@@ -1,4 +1,4 @@
-package multiplex_test
+package multiplex
 
 import (
 	"flag"
@@ -6,16 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cyclestack/cyclestack/internal/multiplex"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
-var update = flag.Bool("update", false, "rewrite the table in docs/error.md")
+var (
+	update = flag.Bool("update", false, "rewrite the tables in docs/error.md")
+	level  = flag.Int("level", 2, "the level of the plan in the table: more levels have more groups")
+)
 
 // unknowable are recordings that do not show how wrong their counts are: the program
 // changes within an interval, and what other groups counted does not predict that. There
 // the error is an upper bound, however wide.
-func unknowable(k multiplex.Kind, interval float64) bool {
+func unknowable(k Kind, interval float64) bool {
 	return interval >= 0.1 && (k.Dwell > 0 && k.Recurring == 0 || k.Drift > 0)
 }
 
@@ -23,19 +25,19 @@ func unknowable(k multiplex.Kind, interval float64) bool {
 // exceeds twice the ideal. What cannot be known may be wider, if the account then recommends
 // shorter intervals.
 func TestErrorsHold(t *testing.T) {
-	runs, turns, least, most := 200, multiplex.Turns, 0.90, 0.99
+	runs, turns, least, most := 200, Turns, 0.90, 0.99
 	if !testlong.Enabled() { // the nodes of a run depend on each other: ten runs are few
-		runs, turns, least, most = 10, multiplex.Turns[1:], 0.85, 1
+		runs, turns, least, most = 10, Turns[1:], 0.85, 1
 	}
 	const rounding = 0.005
-	rows, err := multiplex.Rows("skylakex", 2, runs, turns)
+	rows, err := Rows("skylakex", *level, runs, turns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
 		for k, list := range row.Cells {
-			interval := multiplex.Recordings[k].Interval
-			covered, width := multiplex.Mean(list)
+			interval := Recordings[k].Interval
+			covered, width := Mean(list)
 			if len(list) < 10 || covered < least || !unknowable(row.Kind, interval) && (covered >= most+rounding || width > 2) {
 				t.Errorf("%s, -I %.0f, turns of %.0f ms: %d nodes, %.1f %% covered, %.2f times the ideal width; want %.0f to %.0f %% and at most 2",
 					row.Kind.Name, 1000*interval, 1000*row.Turn, len(list), 100*covered, width, 100*least, 100*most)
@@ -50,8 +52,10 @@ func TestErrorsHold(t *testing.T) {
 			}
 		}
 	}
-	if testlong.Enabled() {
-		inDocument(t, "../../docs/error.md", multiplex.Table(rows))
+	if *level != 2 {
+		t.Log(Table(rows))
+	} else if testlong.Enabled() {
+		inDocument(t, "../../docs/error.md", Table(rows))
 	}
 }
 
@@ -83,15 +87,15 @@ func inDocument(t *testing.T, file, table string) {
 func TestFewIntervals(t *testing.T) {
 	for _, intervals := range []int{3, 10} {
 		for _, interval := range []float64{0.016, 1} {
-			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: interval, Intervals: intervals}, 7)
+			c, err := NewCounting(Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: interval, Intervals: intervals}, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := c.Try(multiplex.Kinds[0], testlong.Size(40, 300))
+			list, err := c.Try(Kinds[0], testlong.Size(40, 300))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if covered, width := multiplex.Mean(list); covered < 0.9 || width > 4 {
+			if covered, width := Mean(list); covered < 0.9 || width > 4 {
 				t.Errorf("%d intervals of %v s: %.1f %% covered, %.2f times the ideal width, want 90 and at most 4", intervals, interval, 100*covered, width)
 			}
 			for _, n := range list {
@@ -113,15 +117,15 @@ func TestAlternation(t *testing.T) {
 	for _, level := range []int{2, 3} {
 		for _, swap := range []float64{0.009, 0.034} {
 			for _, interval := range []float64{0.028, 0.1, 1} {
-				c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: level, Turn: 0.004, Interval: interval, Intervals: 50}, 7)
+				c, err := NewCounting(Setting{CPU: "skylakex", Level: level, Turn: 0.004, Interval: interval, Intervals: 50}, 7)
 				if err != nil {
 					t.Fatal(err)
 				}
-				list, err := c.Try(multiplex.Kind{Name: "alternation", Swap: swap}, testlong.Size(10, 60))
+				list, err := c.Try(Kind{Name: "alternation", Swap: swap}, testlong.Size(10, 60))
 				if err != nil {
 					t.Fatal(err)
 				}
-				covered, width := multiplex.Mean(list)
+				covered, width := Mean(list)
 				t.Logf("%d groups, states of up to %.0f ms, -I %.0f: %.1f %% covered, %.2f times the ideal width", c.Groups, 1000*swap, 1000*interval, 100*covered, width)
 				if covered < least || width > 2 {
 					t.Errorf("%d groups, states of up to %.0f ms, -I %.0f: %.1f %% covered, %.2f times the ideal width", c.Groups, 1000*swap, 1000*interval, 100*covered, width)

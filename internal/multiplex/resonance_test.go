@@ -1,4 +1,4 @@
-package multiplex_test
+package multiplex
 
 import (
 	"slices"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/multiplex"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // TestResonance counts a loop of 8 ms with two groups and turns of 4 ms: the real error of
 // a regular kernel is large, and groups that are disabled at random make it small.
 func TestResonance(t *testing.T) {
-	loop := multiplex.Kind{Name: "loop of 8 ms", Loop: 0.008}
+	loop := Kind{Name: "loop of 8 ms", Loop: 0.008}
 	var ideal [2]float64
 	for i, vary := range []bool{false, true} {
-		c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.1, Intervals: 60, Vary: vary}, 7)
+		c, err := NewCounting(Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.1, Intervals: 60, Vary: vary}, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +38,11 @@ func TestResonance(t *testing.T) {
 // intervals that stat reads. Varied turns make the real error a fifth, and the stated errors
 // hold it.
 func TestResonanceOfSeven(t *testing.T) {
-	loop := multiplex.Kind{Name: "loop of 28 ms", Loop: 0.028}
+	loop := Kind{Name: "loop of 28 ms", Loop: 0.028}
 	interval := measure.Interval(7, 7, 1, 4*time.Millisecond).Seconds()
 	var ideal, covered [2]float64
 	for i, vary := range []bool{false, true} {
-		c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: int(6 / interval), Vary: vary}, 7)
+		c, err := NewCounting(Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: int(6 / interval), Vary: vary}, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +50,7 @@ func TestResonanceOfSeven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		covered[i], _ = multiplex.Mean(list)
+		covered[i], _ = Mean(list)
 		for _, r := range list {
 			ideal[i] += r.Ideal / float64(len(list))
 		}
@@ -67,10 +66,10 @@ func TestResonanceOfSeven(t *testing.T) {
 // run, whatever the interval. It says it of no other program.
 func TestResonanceInRecordings(t *testing.T) {
 	runs := testlong.Size(1, 4)
-	kinds := append([]multiplex.Kind{{Name: "loop of 28 ms", Loop: 0.028}}, multiplex.Kinds...)
+	kinds := append([]Kind{{Name: "loop of 28 ms", Loop: 0.028}}, Kinds...)
 	for _, kind := range kinds {
 		for _, interval := range []float64{0.1, 1} {
-			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: 40}, 7)
+			c, err := NewCounting(Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: 40}, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,10 +99,10 @@ func TestResonanceInRecordings(t *testing.T) {
 // kernel's order and in the varied one. The intervals are those that stat reads.
 func TestVariedOthers(t *testing.T) {
 	sum := 0.0
-	for _, kind := range multiplex.Kinds {
+	for _, kind := range Kinds {
 		var ideal [2]float64
 		for i, vary := range []bool{false, true} {
-			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.024, Intervals: 200, Vary: vary}, 7)
+			c, err := NewCounting(Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.024, Intervals: 200, Vary: vary}, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +115,7 @@ func TestVariedOthers(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %.2f times the error of the kernel's order", kind.Name, ideal[1]/ideal[0])
-		sum += ideal[1] / ideal[0] / float64(len(multiplex.Kinds))
+		sum += ideal[1] / ideal[0] / float64(len(Kinds))
 	}
 	t.Logf("%.2f times on average", sum)
 	if sum > 1.5 {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -17,15 +19,32 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
+var (
+	hosts    = flag.Int("hosts", 0, "hosts; 0 is 400, and 2,000 with -long")
+	services = flag.Int("services", 50, "with -hosts: services on each host")
+	levels   = flag.Int("levels", 1, "with -hosts: levels of the tree that services export, 1 or 2")
+	minutes  = flag.Int("minutes", 5, "minutes that are written, a scrape in each")
+	rules    = flag.String("rules", "../../../deploy/prometheus/cyclestack.rules.yml", "recording rules; without them the counters answer")
+	fresh    = flag.Bool("new", false, "all exporters began with the first minute; else they have counted for hours or weeks")
+	keep     = flag.Duration("keep", 0, "the store goes on for so long")
+)
+
 // TestTrial: with recording rules, the account of a simulated fleet equals the truth within
 // its errors, and the canary is found. With -long it has 2,000 hosts with 50 services.
 func TestTrial(t *testing.T) {
-	o := Options{Fleet: testfleet.Fleet{Hosts: 400, Services: 4, Levels: 2, Spread: 0.05, Seed: 3, Worse: 0.1, WorseService: 2, CanaryEvery: 4, LostEvery: 100, RestartEvery: 50, RestartStep: 3},
-		Minutes: 5, Rules: "../../../deploy/prometheus/cyclestack.rules.yml"}
-	if testlong.Enabled() {
+	o := Options{Fleet: testfleet.Fleet{Hosts: 400, Services: 4, Levels: 2, Spread: 0.05, Seed: 3, Worse: 0.1, WorseService: 2, CanaryEvery: 4, LostEvery: 100, RestartEvery: 50, RestartStep: 3, New: *fresh},
+		Minutes: *minutes, Rules: *rules}
+	switch {
+	case *hosts > 0:
+		o.Fleet = testfleet.Fleet{Hosts: *hosts, Services: *services, Levels: *levels, Spread: 0.05, Seed: 1, Worse: 0.03, WorseService: min(7, *services-1), CanaryEvery: 20, LostEvery: 5000, New: *fresh}
+	case testlong.Enabled():
 		o.Fleet.Hosts, o.Fleet.Services, o.Fleet.Levels, o.Fleet.Worse, o.Fleet.WorseService = 2000, 50, 1, 0.03, 7
 	}
-	o.Then = func(_ context.Context, s *testfleet.Server, at time.Time) error {
+	o.Then = func(ctx context.Context, s *testfleet.Server, at time.Time) error {
+		if *keep > 0 {
+			fmt.Printf("cyclestack fleet --prom %s --at %d --range %dm\n", s.URL, at.Unix(), o.Minutes-1)
+			time.Sleep(*keep)
+		}
 		dashboard(t, s, at, o.Fleet.Levels)
 		return nil
 	}

@@ -3,7 +3,7 @@
 // and how wide it is against the ideal. It knows how a program behaves and how a kernel
 // multiplexes. The arithmetic that it tries is the product's, and none of it is here.
 //
-//	go run ./internal/multiplex/table -runs 300
+//	go test ./internal/multiplex -run ErrorsHold -long -update
 package multiplex
 
 import (

@@ -1,13 +1,13 @@
-// Command programs makes the table of docs/programs.md: what cyclestack stat says of twenty
+// Package programs makes the table of docs/programs.md: what cyclestack stat says of twenty
 // programs on this machine, next to what is known of them otherwise.
 //
 //	go build -o /tmp/cyclestack ./cmd/cyclestack
-//	go run ./internal/gen/programs -cyclestack /tmp/cyclestack
+//	go test ./internal/gen/programs -cyclestack /tmp/cyclestack -update
 //
 // What real programs spent their time on is compared with getrusage, and where with perf
 // record and perf report. The programs of examples/programs have one fault each, which
 // their source names.
-package main
+package programs
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"math"
 	"os"
 	"os/exec"
@@ -27,8 +26,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 	"unicode/utf8"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // A program is one line of the table.
@@ -97,23 +99,24 @@ type result struct {
 }
 
 var (
-	cyclestack = flag.String("cyclestack", "cyclestack", "the program to try")
-	output     = flag.String("o", "docs/programs.md", "write the document to this file; - is standard output")
+	cyclestack = flag.String("cyclestack", "", "the program to try")
 	only       = flag.String("only", "", "programs whose names match; all if it is empty")
+	update     = flag.Bool("update", false, "write docs/programs.md")
 )
 
-func main() {
-	log.SetFlags(0)
-	flag.Parse()
-	repo, err := os.Getwd()
-	if err != nil {
-		log.Fatal(err)
+// TestPrograms tries the programs that are installed.
+func TestPrograms(t *testing.T) {
+	if *cyclestack == "" {
+		t.Skip("-cyclestack FILE names the program to try")
 	}
-	dir, err := inputs(repo)
+	repo, err := filepath.Abs("../../..")
 	if err != nil {
-		log.Fatal(err)
+		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	dir, err := inputs(t, repo)
+	if err != nil {
+		t.Fatal(err)
+	}
 	match := regexp.MustCompile(*only)
 	var list []*result
 	for _, p := range programs() {
@@ -127,28 +130,25 @@ func main() {
 		}
 		r, err := try(p, dir)
 		if err != nil {
-			log.Printf("%s: %v", p.name, err)
+			t.Errorf("%s: %v", p.name, err)
 			continue
 		}
-		log.Printf("%s: %d lines, %s %s, %s %s", r.name, r.lines, r.said, r.right, r.place, r.there)
+		t.Logf("%s: %d lines, %s %s, %s %s", r.name, r.lines, r.said, r.right, r.place, r.there)
+		if r.right == "no" || strings.HasPrefix(r.there, "no") {
+			t.Errorf("%s: the bottleneck %s is right: %s; the place %s: %s", r.name, r.said, r.right, r.place, r.there)
+		}
 		list = append(list, r)
 	}
-	text := page(list)
-	if *output == "-" {
-		fmt.Print(text)
-		return
-	}
-	if err := os.WriteFile(*output, []byte(text), 0o666); err != nil {
-		log.Fatal(err)
+	if *update {
+		if err := os.WriteFile(filepath.Join(repo, "docs/programs.md"), []byte(page(list)), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // inputs makes a directory with what the programs read, and the programs with a fault.
-func inputs(repo string) (string, error) {
-	dir, err := os.MkdirTemp("", "programs-")
-	if err != nil {
-		return "", err
-	}
+func inputs(t *testing.T, repo string) (string, error) {
+	dir := t.TempDir()
 	var text, code, goCode bytes.Buffer
 	seed := uint32(1)
 	for i := 0; text.Len() < 30<<20; i++ {
@@ -340,10 +340,10 @@ func page(list []*result) string {
 	var b strings.Builder
 	b.WriteString(`# Twenty programs
 
-What ` + "`cyclestack stat -- PROGRAM`" + ` says of programs, on a machine without counters. [A program of this
-repository](../internal/gen/programs/main.go) makes this page:
+What ` + "`cyclestack stat -- PROGRAM`" + ` says of programs, on a machine without counters. [A test of this
+repository](../internal/gen/programs/programs_test.go) makes this page:
 
-` + "```sh\ngo build -o /tmp/cyclestack ./cmd/cyclestack\ngo run ./internal/gen/programs -cyclestack /tmp/cyclestack\n```" + `
+` + "```sh\ngo build -o /tmp/cyclestack ./cmd/cyclestack\ngo test ./internal/gen/programs -cyclestack /tmp/cyclestack -update\n```" + `
 
 `)
 	fmt.Fprintf(&b, "The machine: %s, %d processors, %s. Other programs ran at the same time.\n\n", cpuName(), runtime.NumCPU(), time.Now().UTC().Format("2006-01-02"))

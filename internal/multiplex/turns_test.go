@@ -1,20 +1,19 @@
-package account_test
+package multiplex
 
 import (
 	"math"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/internal/multiplex"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // simulation returns counts of the plan for the first levels of a processor's first method, in
 // intervals of 20 ms.
-func simulation(t *testing.T, cpu string, level, intervals int) *multiplex.Counting {
+func simulation(t *testing.T, cpu string, level, intervals int) *Counting {
 	t.Helper()
-	s := multiplex.Setting{CPU: cpu, Level: level, Turn: 0.004, Interval: 0.02, Intervals: intervals}
-	c, err := multiplex.NewCounting(s, 7)
+	s := Setting{CPU: cpu, Level: level, Turn: 0.004, Interval: 0.02, Intervals: intervals}
+	c, err := NewCounting(s, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +21,7 @@ func simulation(t *testing.T, cpu string, level, intervals int) *multiplex.Count
 }
 
 // changing is a program whose phases never come again, with bursts.
-var changing = multiplex.Kind{Name: "phases and bursts", Dwell: 0.2, Burst: 0.05}
+var changing = Kind{Name: "phases and bursts", Dwell: 0.2, Burst: 0.05}
 
 // nodesWithError are the nodes of the first two levels that have an error.
 func nodesWithError(a *account.Account) []int {
@@ -48,9 +47,9 @@ func TestTurnsCoverTruth(t *testing.T) {
 		trials int
 		cpu    string
 		level  int
-		kind   multiplex.Kind
+		kind   Kind
 	}{
-		{"noise", 1000, "skylakex", 2, multiplex.Kind{}},
+		{"noise", 1000, "skylakex", 2, Kind{}},
 		{"phases and bursts", 2000, "skylakex", 2, changing},
 		{"phases and bursts, many groups", 2000, "skylakex", 3, changing},
 		{"phases and bursts, slots", 1000, "icelakex", 2, changing},

@@ -1,5 +1,10 @@
-// Package trial writes a simulated fleet into a Prometheus and measures the store and the
-// command fleet.
+// Package trial writes a simulated fleet with a known truth into a real Prometheus. It
+// measures what that takes, and what the command fleet takes:
+//
+//	go test ./internal/testfleet/trial -run Trial -v -hosts 10000 -services 50 -timeout 2h
+//
+// The Prometheus is started on the loopback interface in a temporary directory, and ended at
+// the end. The minutes of the fleet pass as fast as it can take them.
 package trial
 
 import (
@@ -46,12 +51,6 @@ type Results struct {
 	Inexact          int // values that are not the quotient of the sums
 	First            fleet.Change
 	Others           int // changes found besides those of the canary's service
-}
-
-// Run tries and prints what it measures.
-func Run(ctx context.Context, o Options, out io.Writer) error {
-	_, err := Try(ctx, o, out)
-	return err
 }
 
 // Try tries and returns what it measures.

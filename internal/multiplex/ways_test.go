@@ -1,10 +1,8 @@
-package account_test
+package multiplex
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,8 +10,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
-
-var update = flag.Bool("update", false, "rewrite the table in docs/error.md")
 
 // A way is one of making a node's value and 95 % interval of intervals.
 type way struct {
@@ -92,7 +88,7 @@ func TestWays(t *testing.T) {
 		fmt.Fprintf(&b, "| | sums, scaled | %s |\n", plain[n].row(runs, false))
 		fmt.Fprintf(&b, "| | mean of intervals | %s |\n", means[n].row(runs, true))
 	}
-	inDocument(t, "../docs/error.md", b.String())
+	inDocument(t, "../../docs/error.md", b.String())
 }
 
 // meanOf returns the mean of values with the half-width of its 95 % interval as
@@ -107,29 +103,4 @@ func meanOf(values []float64) (mean, half float64) {
 		squares += (v - mean) * (v - mean)
 	}
 	return mean, 1.96 * math.Sqrt(squares/(n-1)/n)
-}
-
-// inDocument checks that a document has a table, or puts it there.
-func inDocument(t *testing.T, file, table string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, _, _ := strings.Cut(table, "\n")
-	before, rest, ok := strings.Cut(string(text), head)
-	if !ok {
-		t.Fatalf("%s has no table with the head %s", file, head)
-	}
-	old, after, _ := strings.Cut(head+rest, "\n\n")
-	if old+"\n" == table {
-		return
-	}
-	if !*update {
-		t.Errorf("%s has another table than\n%s(-update puts it there)", file, table)
-		return
-	}
-	if err := os.WriteFile(file, []byte(before+table+"\n"+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
