@@ -107,8 +107,8 @@ func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), 
 	f := file(l.err)
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
 		return func(d simulated.Progress) {
-			if d.First {
-				fmt.Fprintf(l.err, "cyclestack stat: simulating takes about %s\n", simulated.Roughly(d.Total))
+			if d.Tell {
+				fmt.Fprintf(l.err, "cyclestack stat: simulating takes about %s (%s of processor time)\n", simulated.Roughly(d.Total), simulated.Roughly(d.Spend))
 			}
 		}, func() {}
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/emulator"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/timing"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
@@ -39,6 +40,9 @@ import (
 // tracedBlocks is how many blocks of a program's code are followed. It is a number and not
 // a time, so that every run follows the same blocks.
 const tracedBlocks = 40e6
+
+// A Progress is how far a simulation is.
+type Progress = emulator.Progress
 
 // A Core is the model of a processor's core.
 type Core = pipeline.Core
@@ -73,8 +77,8 @@ type Options struct {
 	Latencies Latencies
 	// Simulator is the one to use; the zero value is the best of those that are installed.
 	Simulator Simulator
-	// Progress is told how many cycles were simulated so far. Nil: nobody asks.
-	Progress func(cycles float64)
+	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
+	Progress func(Progress)
 	// Native is the processor time that the program uses by itself; 0 is little.
 	Native time.Duration
 }

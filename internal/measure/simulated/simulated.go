@@ -253,13 +253,13 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	case s.state.ExitCode() < 0, s.options.Stopped != nil && s.options.Stopped():
 		return measure.Reason{Kind: measure.Unfit, Text: "the program was ended by a signal, and was not simulated"}
 	}
-	var progress func(float64)
+	var progress func(simulation.Progress)
 	if s.options.Announce != nil {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
 		if cycles := simulatedCycles(s.state.UserTime().Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
-			p := pace{begin: time.Now()}
-			progress = func(done float64) { show(p.at(time.Since(p.begin), min(done/cycles, 1))) }
+			p := pace{begin: time.Now(), cycles: cycles}
+			progress = func(now simulation.Progress) { show(p.at(time.Since(p.begin), now)) }
 		}
 	}
 	defer s.input.keep()()
@@ -307,6 +307,8 @@ func Roughly(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 10:
 		return fmt.Sprintf("%.2g s", s)
+	case s < 30:
+		return fmt.Sprintf("%.0f s", s)
 	case s < 90:
 		return fmt.Sprintf("%.0f s", math.Round(s/5)*5)
 	case s < 5400:

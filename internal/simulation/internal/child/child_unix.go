@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // contain puts a program into a process group of its own, which ends with its context:
@@ -41,6 +42,31 @@ func EndRest(group int, dir string) {
 		}
 	}
 }
+
+// Spent returns the processor time of this process and of others, with all processes that those
+// have waited for.
+func Spent(pids []int) (spent time.Duration) {
+	var own syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) == nil {
+		spent = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+	}
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		// The fields behind the name: utime, stime, cutime and cstime are 14 to 17 of proc_pid_stat(5).
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		for i := 11; i < 15 && i < len(fields); i++ {
+			ticks, _ := strconv.ParseInt(fields[i], 10, 64)
+			spent += time.Duration(ticks) * tick
+		}
+	}
+	return spent
+}
+
+// tick is the unit of times in /proc.
+const tick = 10 * time.Millisecond
 
 // Resident returns the largest memory of an ended program, in bytes. The processes that it
 // waited for count too. It is 0 if that is not known, or not more than this process has. On

@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"time"
+
 	"bufio"
 	"encoding/binary"
 	"encoding/hex"
@@ -40,6 +42,8 @@ type run struct {
 	bytes   []byte   // of the latest block
 	sizes   []int    // of its instructions
 	ended   sync.WaitGroup
+	before  time.Duration // processor time of this process when the simulation began
+	told    time.Time     // when Progress was called last
 }
 
 // A process is one program of a process.

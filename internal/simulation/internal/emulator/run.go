@@ -37,9 +37,8 @@ type Options struct {
 	// how many before a window the branch predictor sees at most.
 	Period, Warm int64
 	phase        uint64 // of windows: they are elsewhere with another one
-	// Progress is told after each window how many cycles were simulated so far. Nil: nobody
-	// asks.
-	Progress func(cycles float64)
+	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
+	Progress func(Progress)
 }
 
 // Latencies are how many cycles an access is late.
@@ -154,7 +153,7 @@ func Run(ctx context.Context, c Command, o Options) (*Simulation, error) {
 }
 
 func newRun(o *Options, dir string) *run {
-	r := &run{options: o, dir: dir, code: newLibrary(), shared: caches.NewShared(o.Caches), by: map[int]*process{}}
+	r := &run{options: o, dir: dir, before: child.Spent(nil), code: newLibrary(), shared: caches.NewShared(o.Caches), by: map[int]*process{}}
 	r.defined = sync.NewCond(&r.Mutex)
 	return r
 }

@@ -81,9 +81,7 @@ func (d *detailed) end() {
 		for _, v := range d.sums.cycles {
 			d.run.cycles += v * windowBlocks / (windowBlocks - fillBlocks)
 		}
-		if o := d.run.options; o.Progress != nil {
-			o.Progress(d.run.cycles)
-		}
+		d.run.progress()
 	}
 	d.seen, d.sums = 0, amounts{}
 }
