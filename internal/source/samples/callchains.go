@@ -2,6 +2,7 @@ package samples
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -9,14 +10,18 @@ import (
 
 // callchains are those of samples, as places in the code. They wait until the functions of all
 // places are looked up, and become stacks then. Samples of the same thread name with the same
-// places have one callchain. Callchains share their outer calls with others.
+// places that count the same have one callchain. Callchains share their outer calls with others.
 type callchains struct {
 	calls  pages[uint32] // by number: threads and places; once they are in the tree, their nodes
 	list   pages[callchain]
-	index  numberIndex  // of their keys; the numbers are those of callchains and 1
-	recent []recentCall // by a hash of the calls down to one
-	last   []lastChain  // by thread
-	long   lastChain    // in place of one that would be too long
+	slots  []chainSlot // the index of their keys: open addressing
+	recent []recentSet // by a hash of the calls down to one
+	last   []lastChain // by thread
+	long   lastChain   // in place of one that would be too long
+
+	waiting []waitingSum
+	hashed  []hashedCall // of the waiting ones
+	touched uint64
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
 
@@ -26,12 +31,10 @@ type callchains struct {
 
 // A callchain is the calls around its samples, with what these count.
 type callchain struct {
-	key    uint64 // a hash of all that decides what it is
 	caller uint32 // the call that the others are made from; 0 for none
 	end    uint32 // of the other calls but the innermost, behind those of the chain before
-	equal  uint32 // samples that count the same
-	sums   uint32 // the number of their amount, or of a row of mixed, with the mark
 	leaf   uint32 // the innermost: the place that the samples were taken at
+	sums   uint32 // the number of the amount of each, or of a row of mixed, with the mark
 }
 
 // mixedSums is the mark of callchain.sums: the number is that of a row of mixed.
@@ -40,10 +43,46 @@ const (
 	maxSums   = mixedSums - 1
 )
 
+// A chainSlot has a callchain in the index: its key, a hash of all that decides what it is, and
+// its number and 1 with its samples above. 0 is an empty slot.
+type chainSlot struct{ key, samples uint64 }
+
+const (
+	oneSample  = 1 << 26 // of chainSlot.samples
+	chainsMask = oneSample - 1
+)
+
 // An amountOf is what a sample counts of a column.
 type amountOf struct {
 	value  float64
 	column int32
+}
+
+// A waitingSum is an amount of a sample whose callchain is not looked up yet. Several are
+// looked up together, so that the processor waits for memory once.
+type waitingSum struct {
+	hashedChain
+	end    int // of its calls
+	key    uint64
+	column int
+	sums   uint32 // as callchain.sums, without the row
+	amount perfdata.Amount
+}
+
+// A hashedChain is the callchain of a sample.
+type hashedChain struct {
+	begin    int // of its calls, among those of all that wait
+	thread   int32
+	interval int64
+}
+
+// mostWaiting is how many wait.
+const mostWaiting = 32
+
+// A recentSet has the calls of one hash, the last one first. It fits a cache line.
+type recentSet struct {
+	calls [recentWays]recentCall
+	_     uint32
 }
 
 // A recentCall is a call by the hash of its thread and of the calls down to it.
@@ -59,27 +98,25 @@ const (
 
 // Sizes of what callchains remember. A callchain takes chainBytes, and its calls callBytes each.
 const (
-	recentCalls = 1 << 19 // a power of two
-	recentWays  = 4       // those of one hash, the last one first
-	chainBytes  = 38
-	callBytes   = 4
-	maxCommon   = 32
-	maxChains   = 1 << 25
-	maxCalls    = 1 << 30
+	recentSets = 1 << 17 // a power of two
+	recentWays = 5
+	chainBytes = 42
+	callBytes  = 4
+	maxCommon  = 32
+	maxChains  = 1 << 25
+	maxCalls   = 1 << 30
 )
 
 // A lastChain is the last callchain of a thread, the outermost call first.
 type lastChain struct {
-	is       chainID
-	calls    []lastCall
-	number   uint32 // of the callchain and 1; 0 for none
-	interval int64
+	is    chainID
+	links []link
+	calls []hashedCall
 }
 
-// A lastCall is a call of the last callchain. The hash is that of the thread and of the calls down
-// to it.
-type lastCall struct {
-	link
+// A hashedCall is the place of a call, and the hash of the thread and of the calls down to it.
+type hashedCall struct {
+	codePlace
 	hash uint64
 }
 
@@ -94,7 +131,7 @@ type chainID struct {
 const recentThreads, longestRecent = 256, 512
 
 func newCallchains() callchains {
-	c := callchains{recent: make([]recentCall, recentCalls), last: make([]lastChain, recentThreads)}
+	c := callchains{slots: make([]chainSlot, 1<<10), recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
 	c.calls.add(0)
 	return c
 }
@@ -104,29 +141,48 @@ func (c *callchains) memory() int {
 	return c.calls.n*callBytes + c.list.n*chainBytes + c.intervals.n*8 + c.mixed.memory()
 }
 
-// find returns the number of the callchain with a key and 1; 0 if there is none. Then the next
-// one goes into the slot together with the tag.
-func (c *callchains) find(key uint64) (n uint32, slot int, tag uint32) {
-	if c.index.full(c.list.n) {
-		c.index.make(2*c.list.n + 1)
-		for i := range c.list.n {
-			c.index.put(uint32(c.list.at(i).key), uint32(i)+1)
+// slot returns the place of a key in the index, or of the empty slot for it.
+func (c *callchains) slot(key uint64) *chainSlot {
+	i := c.first(key)
+	for s := &c.slots[i]; ; s = &c.slots[i] {
+		if s.samples == 0 || s.key == key {
+			return s
+		}
+		if i++; i == uint64(len(c.slots)) {
+			i = 0
 		}
 	}
-	return c.index.look(uint32(key), func(n uint32) bool { return c.list.at(int(n)-1).key == key })
 }
 
-// recentOf returns the calls that may have a hash.
-func (c *callchains) recentOf(hash uint64) []recentCall {
-	return c.recent[hash%(recentCalls/recentWays)*recentWays:][:recentWays]
+// first returns the slot of a key that is looked at first.
+func (c *callchains) first(key uint64) uint64 {
+	i, _ := bits.Mul64(key, uint64(len(c.slots)))
+	return i
+}
+
+// grow makes room in the index for those that wait: at most three quarters of the slots are in use.
+func (c *callchains) grow() {
+	if (c.list.n+len(c.waiting))*4 <= len(c.slots)*3 {
+		return
+	}
+	old := c.slots
+	c.slots = make([]chainSlot, (len(old)+2*len(c.waiting))*3/2)
+	for _, s := range old {
+		if s.samples != 0 {
+			*c.slot(s.key) = s
+		}
+	}
 }
 
 // known returns the number of the call with a hash; 0 if it is not among the recent ones.
 func (c *callchains) known(hash uint64) uint32 {
-	set := c.recentOf(hash)
-	for i, r := range set {
-		if r.low == uint32(hash) && r.high == uint32(hash>>32) && r.call > 0 {
-			copy(set[1:i+1], set[:i])
+	set := &c.recent[hash%recentSets].calls
+	low, high := uint32(hash), uint32(hash>>32)
+	for i := range set {
+		if r := set[i]; r.low == low && r.high == high && r.call > 0 {
+			for ; i > 0; i-- {
+				set[i] = set[i-1]
+			}
 			set[0] = r
 			return r.call
 		}
@@ -136,50 +192,30 @@ func (c *callchains) known(hash uint64) uint32 {
 
 // call adds a call with its hash.
 func (c *callchains) call(hash uint64, place uint32) {
-	set := c.recentOf(hash)
-	copy(set[1:], set)
+	set := &c.recent[hash%recentSets].calls
+	for i := recentWays - 1; i > 0; i-- {
+		set[i] = set[i-1]
+	}
 	set[0] = recentCall{uint32(hash), uint32(hash >> 32), uint32(c.calls.add(place))}
 }
 
-// add adds an amount to those of a callchain.
-func (c *callchains) add(chain, columns, col int, a *perfdata.Amount) {
-	at := c.list.at(chain)
-	number := at.sums & maxSums
-	if at.sums&mixedSums == 0 {
-		is := amountOf{a.Value, int32(col)}
-		if at.equal == 0 && a.Enabled == 0 {
-			if n, ok := c.commonOf(is); ok {
-				at.equal, at.sums = 1, at.sums|n
-				return
-			}
-		}
-		if at.equal > 0 && a.Enabled == 0 && at.equal < math.MaxUint32 && c.common[number] == is {
-			at.equal++
-			return
-		}
-		row := c.mixed.room(columns)
-		if at.equal > 0 {
-			was := c.common[number]
-			sum := was.sum(at.equal)
-			c.mixed.merge(c.mixed.sums.at(row*columns+int(was.column)), &sum, &c.mixed)
-		}
-		at.sums, number = at.sums&^maxSums|mixedSums|uint32(row), uint32(row)
+// sumsOf returns the number of an amount that may be common to many samples; the mark of
+// mixed sums if it is not.
+func (c *callchains) sumsOf(col int32, a *perfdata.Amount) uint32 {
+	is := amountOf{a.Value, col}
+	if a.Enabled > 0 {
+		return mixedSums
 	}
-	c.mixed.add(int(number), col, a)
-}
-
-// commonOf returns the number of an amount that may be common to many samples.
-func (c *callchains) commonOf(is amountOf) (n uint32, ok bool) {
 	for i := range c.common {
 		if c.common[i] == is {
-			return uint32(i), true
+			return uint32(i)
 		}
 	}
 	if len(c.common) == maxCommon {
-		return 0, false
+		return mixedSums
 	}
 	c.common = append(c.common, is)
-	return uint32(len(c.common) - 1), true
+	return uint32(len(c.common) - 1)
 }
 
 // sum returns the sum of so many.
@@ -188,92 +224,111 @@ func (a amountOf) sum(samples uint32) stackSum {
 	return stackSum{value: a.value * n, squares: a.value * a.value * n, samples: samples}
 }
 
-// chainOf returns the number of the callchain of a sample.
-func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) int {
+// add adds an amount of a sample to those that wait. The calls of its callchain are the last
+// ones that were hashed.
+func (s *Stacks) add(chain hashedChain, col int, a *perfdata.Amount) {
 	c := &s.calls
+	w := waitingSum{hashedChain: chain, end: len(c.hashed), column: col, sums: c.sumsOf(int32(col), a), amount: *a}
+	w.key = mix(mix(c.hashed[w.end-1].hash^uint64(w.interval), seeds[1])^uint64(w.sums), seeds[0])
+	c.waiting = append(c.waiting, w)
+}
+
+// find adds what waits to its callchains.
+func (s *Stacks) find() {
+	c := &s.calls
+	c.grow()
+	for i := range c.waiting {
+		c.touched += c.slots[c.first(c.waiting[i].key)].samples
+	}
+	for i := range c.waiting {
+		w := &c.waiting[i]
+		slot := c.slot(w.key)
+		if slot.samples == 0 {
+			*slot = chainSlot{w.key, uint64(c.list.add(s.linked(w))) + 1}
+			if s.spans.wanted {
+				c.intervals.add(uint64(w.interval))
+			}
+		}
+		if slot.samples += oneSample; w.sums == mixedSums {
+			row := c.list.at(int(slot.samples&chainsMask)-1).sums & maxSums
+			c.mixed.add(int(row), w.column, &w.amount)
+		}
+	}
+	c.waiting, c.hashed = c.waiting[:0], c.hashed[:0]
+}
+
+// chainOf hashes the callchain of a sample.
+func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) hashedChain {
+	c := &s.calls
+	if len(c.waiting) >= mostWaiting {
+		s.find()
+	}
 	s.wordsOf(rec)
 	in, thread := s.code.space(rec.PID(), time), s.thread(rec, time)
-	interval := int64(0)
+	out := hashedChain{begin: len(c.hashed), thread: thread}
 	if s.spans.wanted {
-		interval = s.r.contexts.number(rec)
+		out.interval = s.r.contexts.number(rec)
 	}
 	for i, lacks := 0, s.linksOf(rec, time); lacks > 0; i, lacks = i+1, lacks>>1 {
 		s.flawed[i] += int64(lacks & 1)
 	}
-	last := s.hashed(&in, int32(rec.TID()), thread)
-	if last.number > 0 && last.interval == interval {
-		return int(last.number) - 1
-	}
-	key := last.calls[len(last.calls)-1].hash
-	if s.spans.wanted {
-		key = mix(key^uint64(interval), seeds[1])
-	}
-	found, slot, tag := c.find(key)
-	if found == 0 {
-		chain := s.linked(&in, last, thread)
-		chain.key = key
-		found = uint32(c.list.add(chain)) + 1
-		if c.index.slots[slot] = tag | found; s.spans.wanted {
-			c.intervals.add(uint64(interval))
-		}
-	}
-	last.number, last.interval = found, interval
-	return int(found) - 1
+	c.hashed = append(c.hashed, s.hashed(&in, int32(rec.TID()), thread)...)
+	return out
 }
 
-// hashed returns the links at hand with their hashes, the last callchain of the thread from now
-// on. The outer calls are mostly those of the one before.
-func (s *Stacks) hashed(in *codeSpace, tid, thread int32) *lastChain {
+// hashed returns the calls of the links at hand, the last callchain of the thread from now on.
+// The outer calls are mostly those of the one before.
+func (s *Stacks) hashed(in *codeSpace, tid, thread int32) []hashedCall {
 	c := &s.calls
 	last, is := &c.last[uint32(tid)%recentThreads], chainID{tid, thread, in.user, in.kernel}
 	if len(s.chain) > longestRecent {
 		last = &c.long
 	}
 	if last.is != is {
-		last.is, last.calls, last.number = is, last.calls[:0], 0
+		last.is, last.links, last.calls = is, last.links[:0], last.calls[:0]
 	}
 	n, same := len(s.chain), 0
-	for most := min(n, len(last.calls)); same < most && last.calls[same].link == s.chain[n-1-same]; {
+	for most := min(n, len(last.links)); same < most && last.links[same] == s.chain[n-1-same]; {
 		same++
 	}
-	if same == n && n == len(last.calls) {
-		return last
-	}
-	last.number = 0
 	hash := threadHash(thread)
-	if last.calls = last.calls[:same]; same > 0 {
+	if same > 0 {
 		hash = last.calls[same-1].hash
 	}
+	last.links, last.calls = last.links[:same], last.calls[:same]
 	for i := n - same - 1; i >= 0; i-- {
-		hash = s.code.placeOf(in, s.chain[i]).hash(hash)
-		last.calls = append(last.calls, lastCall{s.chain[i], hash})
+		place := s.code.placeOf(in, s.chain[i])
+		hash = place.hash(hash)
+		last.links, last.calls = append(last.links, s.chain[i]), append(last.calls, hashedCall{place, hash})
 	}
-	return last
+	return last.calls
 }
 
 // threadHash is the hash of no calls in a thread.
 func threadHash(thread int32) uint64 { return mix(uint64(uint32(thread)), seeds[1]) }
 
-// linked returns a callchain of hashed links. Its outer calls are mostly known.
-func (s *Stacks) linked(in *codeSpace, last *lastChain, thread int32) (out callchain) {
-	c, inner := &s.calls, len(last.calls)-1
-	n := inner
-	for n > 0 && out.caller == 0 {
-		if out.caller = c.known(last.calls[n-1].hash); out.caller == 0 {
+// linked returns the callchain of what waits. Its outer calls are mostly known.
+func (s *Stacks) linked(w *waitingSum) callchain {
+	c := &s.calls
+	calls := c.hashed[w.begin : w.end-1]
+	n, caller := len(calls), uint32(0)
+	for n > 0 && caller == 0 {
+		if caller = c.known(calls[n-1].hash); caller == 0 {
 			n--
 		}
 	}
-	if out.caller == 0 {
-		hash := threadHash(thread)
-		if out.caller = c.known(hash); out.caller == 0 {
-			c.call(hash, threadCall|uint32(thread))
+	if hash := threadHash(w.thread); caller == 0 {
+		if caller = c.known(hash); caller == 0 {
+			c.call(hash, threadCall|uint32(w.thread))
 		}
 	}
-	for _, call := range last.calls[n:inner] {
-		c.call(call.hash, s.code.number(s.code.placeOf(in, call.link)))
+	for _, call := range calls[n:] {
+		c.call(call.hash, s.code.number(call.codePlace))
 	}
-	out.end, out.leaf = uint32(c.calls.n), s.code.number(s.code.placeOf(in, last.calls[inner].link))
-	return out
+	if w.sums == mixedSums {
+		w.sums |= uint32(c.mixed.room(s.columns))
+	}
+	return callchain{caller, uint32(c.calls.n), s.code.number(c.hashed[w.end-1].codePlace), w.sums}
 }
 
 // wordsOf fills in the addresses and markers of a sample's callchain.
@@ -286,7 +341,14 @@ func (s *Stacks) wordsOf(rec *perfdata.Sample) {
 // settle makes stacks of the callchains. The places of all of them are looked up at once.
 func (s *Stacks) settle() {
 	c := &s.calls
-	c.index, c.recent, c.last, c.long = numberIndex{}, nil, nil, lastChain{}
+	s.find()
+	samples := make([]uint64, c.list.n)
+	for _, slot := range c.slots {
+		if slot.samples != 0 {
+			samples[slot.samples&chainsMask-1] = slot.samples / oneSample
+		}
+	}
+	c.slots, c.recent, c.last, c.long = nil, nil, nil, lastChain{}
 	s.code.lookUp()
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
 	next := uint32(1)
@@ -306,13 +368,13 @@ func (s *Stacks) settle() {
 		if at&cutCall == 0 {
 			at = uint32(s.under(int32(at), chain.leaf))
 		}
-		s.settled(i, at)
+		s.settled(i, at, samples[i])
 		c.list.free(i)
 	}
 }
 
-// settled adds the sums of a callchain to those of its stack.
-func (s *Stacks) settled(n int, at uint32) {
+// settled adds the sums of a callchain with so many samples to those of its stack.
+func (s *Stacks) settled(n int, at uint32, samples uint64) {
 	c, chain := &s.calls, s.calls.list.at(n)
 	is, cut := stackRow{int32(at), s.code.numbers[chain.leaf]}, at&cutCall != 0
 	if cut {
@@ -331,8 +393,12 @@ func (s *Stacks) settled(n int, at uint32) {
 	}
 	number := int(chain.sums & maxSums)
 	if chain.sums&mixedSums == 0 {
-		sum := c.common[number].sum(chain.equal)
-		add(int(c.common[number].column), &sum)
+		for samples > 0 {
+			some := min(samples, math.MaxUint32)
+			sum := c.common[number].sum(uint32(some))
+			add(int(c.common[number].column), &sum)
+			samples -= some
+		}
 		return
 	}
 	for col := range s.columns {

@@ -239,22 +239,22 @@ func (s *Stacks) readSamples() error {
 	return nil
 }
 
-// take returns the number of the callchain of a sample, or otherPart.
-func (s *Stacks) take(rec *perfdata.Sample, time uint64) int {
+// take returns the callchain of a sample, if the sample is of this part.
+func (s *Stacks) take(rec *perfdata.Sample, time uint64) (chain hashedChain, ok bool) {
 	p, c := &s.parts, &s.calls
 	p.passed++
 	switch fits := c.memory() <= s.limit()*2/3 && c.list.n < maxChains && c.calls.n < maxCalls && s.code.places.n < 2*maxCodePlaces; {
 	case p.noted && p.passed <= p.taken:
-		return otherPart
+		return chain, false
 	case fits && !p.full:
-		return s.chainOf(rec, time)
+		return s.chainOf(rec, time), true
 	case p.noted:
 		if !fits {
 			s.settle()
 			*c = newCallchains()
 			s.code.forget()
 		}
-		return s.chainOf(rec, time)
+		return s.chainOf(rec, time), true
 	case !p.full:
 		p.full, p.taken = true, p.passed-1
 	}
@@ -266,15 +266,8 @@ func (s *Stacks) take(rec *perfdata.Sample, time uint64) int {
 			s.code.number(s.code.placeOf(&in, l))
 		}
 	}
-	return otherPart
+	return chain, false
 }
-
-// What is no number of a callchain: that of a sample of another part, and of one that was not
-// asked for yet.
-const (
-	otherPart = -1 - iota
-	unasked
-)
 
 // placed adds up the places that samples were taken at, for the table.
 func (s *Stacks) placed() {
@@ -428,7 +421,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	kept := r.keep == nil || s.counts(rec, time)
-	chain := unasked
+	chain, taken, asked := hashedChain{}, false, false
 	for _, list := range [...][]perfdata.Amount{amounts, r.wall} {
 		for i := range list {
 			e := list[i].Event
@@ -444,11 +437,12 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				r.places.dropped[col].Add(&list[i])
 				continue
 			}
-			if chain == unasked {
-				chain = s.take(rec, time)
+			if !asked {
+				chain, taken = s.take(rec, time)
+				asked = true
 			}
-			if chain != otherPart {
-				s.calls.add(chain, s.columns, col, &list[i])
+			if taken {
+				s.add(chain, col, &list[i])
 			}
 		}
 	}
