@@ -21,7 +21,7 @@ type callchains struct {
 
 	waiting []waitingSum
 	hashed  []hashedCall // of the waiting ones
-	touched uint64
+	touched uint64       // what touch read, so that it is read
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
 
@@ -130,8 +130,9 @@ type chainID struct {
 // many calls of each.
 const recentThreads, longestRecent = 256, 512
 
-func newCallchains() callchains {
-	c := callchains{slots: make([]chainSlot, 1<<10), recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
+// newCallchains returns callchains with room in the index for so many.
+func newCallchains(room int) callchains {
+	c := callchains{slots: make([]chainSlot, max(1<<10, room*4/3)), recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
 	c.calls.add(0)
 	return c
 }
@@ -241,6 +242,14 @@ func (s *Stacks) find() {
 		c.touched += c.slots[c.first(c.waiting[i].key)].samples
 	}
 	for i := range c.waiting {
+		if w := &c.waiting[i]; c.slot(w.key).samples == 0 {
+			for n := w.end - 1; n >= max(w.begin, w.end-3); n-- {
+				c.touched += uint64(c.recent[c.hashed[n].hash%recentSets].calls[0].low)
+			}
+			c.touched += uint64(s.code.touch(c.hashed[w.end-1].codePlace))
+		}
+	}
+	for i := range c.waiting {
 		w := &c.waiting[i]
 		slot := c.slot(w.key)
 		if slot.samples == 0 {
@@ -325,10 +334,11 @@ func (s *Stacks) linked(w *waitingSum) callchain {
 	for _, call := range calls[n:] {
 		c.call(call.hash, s.code.number(call.codePlace))
 	}
-	if w.sums == mixedSums {
-		w.sums |= uint32(c.mixed.room(s.columns))
+	sums := w.sums
+	if sums == mixedSums {
+		sums |= uint32(c.mixed.room(s.columns))
 	}
-	return callchain{caller, uint32(c.calls.n), s.code.number(c.hashed[w.end-1].codePlace), w.sums}
+	return callchain{caller, uint32(c.calls.n), s.code.number(c.hashed[w.end-1].codePlace), sums}
 }
 
 // wordsOf fills in the addresses and markers of a sample's callchain.
@@ -353,8 +363,11 @@ func (s *Stacks) settle() {
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
 	next := uint32(1)
 	for i := range c.list.n {
-		if s.memory() > s.limit() {
-			s.fold(next)
+		if i%settledTogether == 0 {
+			if s.memory() > s.limit() {
+				s.fold(next)
+			}
+			s.touch(i, next)
 		}
 		chain := *c.list.at(i)
 		at := *c.calls.at(int(chain.caller))
@@ -370,6 +383,25 @@ func (s *Stacks) settle() {
 		}
 		s.settled(i, at, samples[i])
 		c.list.free(i)
+	}
+}
+
+// settledTogether is how many callchains settle between two looks at the memory.
+const settledTogether = 32
+
+// touch reads the nodes that the callchains from one on begin at, so that the processor waits
+// for all of them once.
+func (s *Stacks) touch(from int, settled uint32) {
+	c, first := &s.calls, [settledTogether]int32{}
+	for i := range min(settledTogether, c.list.n-from) {
+		if caller := c.list.at(from + i).caller; caller < settled && s.tree.nodes.n > 0 {
+			first[i] = s.tree.nodes.at(int(*c.calls.at(int(caller)) &^ cutCall)).children()
+		}
+	}
+	for _, n := range first {
+		if n > 0 {
+			c.touched += uint64(s.tree.nodes.at(int(n)).frame)
+		}
 	}
 }
 

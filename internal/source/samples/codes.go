@@ -179,6 +179,16 @@ func (c *codes) number(is codePlace) uint32 {
 	return s.number - 1
 }
 
+// touch reads what number reads first.
+func (c *codes) touch(is codePlace) uint32 {
+	hash := uint32(is.hash(0))
+	n := c.seen[hash%seenPlaces].number
+	if len(c.index.slots) > 0 {
+		n += c.index.slots[hash&uint32(len(c.index.slots)-1)]
+	}
+	return n
+}
+
 // A seenPlace is a place with its number and 1; 0 for none.
 type seenPlace struct {
 	codePlace

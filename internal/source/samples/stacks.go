@@ -94,6 +94,7 @@ type Stacks struct {
 	chain []link // of the sample
 	words []uint64
 
+	likely int // callchains, not more than fit
 	chains bool
 	unwind userStacks
 	flawed [flawKinds]int64 // samples, by what their callchains lack
@@ -183,6 +184,7 @@ func (s *Stacks) read() error {
 	if err := r.pass(eventsOnly); err != nil {
 		return err
 	}
+	s.likely = int(min(r.in.Stats().Samples/2, int64(s.limit()*2/3/chainBytes)))
 	s.spaces = r.order.spaces
 	s.code = newCodes(s.spaces, s.others, places{}, s.expand)
 	if err := s.readSamples(); err != nil {
@@ -224,7 +226,7 @@ func (s *Stacks) readSamples() error {
 	}
 	defer r.in.Close()
 	r.feed.close() // samples do not go through it
-	s.parts.passed, s.calls = 0, newCallchains()
+	s.parts.passed, s.calls = 0, newCallchains(s.likely)
 	for r.in.Next() {
 		r.feed.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
@@ -251,7 +253,7 @@ func (s *Stacks) take(rec *perfdata.Sample, time uint64) (chain hashedChain, ok 
 	case p.noted:
 		if !fits {
 			s.settle()
-			*c = newCallchains()
+			*c = newCallchains(s.likely)
 			s.code.forget()
 		}
 		return s.chainOf(rec, time), true
