@@ -114,7 +114,7 @@ type lastChain struct {
 	calls []hashedCall
 }
 
-// A hashedCall is the place of a call, and the hash of the thread and of the calls down to it.
+// A hashedCall is the place of a call. The hash is that of the thread and of the calls down to it.
 type hashedCall struct {
 	codePlace
 	hash uint64
@@ -389,8 +389,7 @@ func (s *Stacks) settle() {
 // settledTogether is how many callchains settle between two looks at the memory.
 const settledTogether = 32
 
-// touch reads the nodes that the callchains from one on begin at, so that the processor waits
-// for all of them once.
+// touch reads the nodes that callchains begin at. So the processor waits for several at once.
 func (s *Stacks) touch(from int, settled uint32) {
 	c, first := &s.calls, [settledTogether]int32{}
 	for i := range min(settledTogether, c.list.n-from) {
