@@ -274,10 +274,10 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 		*to, ok = numberTable(value)
 	case *[]Advice:
 		wanted = "a list of inline tables { try = \"…\", when = \"…\" }"
-		*to, ok = v.advice(value)
+		*to, ok = inlineTables[Advice](v, value)
 	case *[]SetEvent:
 		wanted = "a list of inline tables { event = \"…\", sample-after = … }"
-		*to, ok = v.setEvents(value)
+		*to, ok = inlineTables[SetEvent](v, value)
 	default:
 		panic(fmt.Sprintf("model: no way to decode into %T", to)) // a schema's mistake, not a file's
 	}
@@ -336,49 +336,18 @@ func numberTable(value *unstable.Node) (map[string]float64, bool) {
 	return table, ok
 }
 
-// advice returns pieces of advice with their conditions.
-func (v *values) advice(value *unstable.Node) ([]Advice, bool) {
+// inlineTables returns the elements of a list of inline tables.
+func inlineTables[T any](v *values, value *unstable.Node) (list []T, ok bool) {
 	if value.Kind != unstable.Array {
 		return nil, false
 	}
-	var list []Advice
 	for it := value.Children(); it.Next(); {
-		var e Advice
+		var e T
+		var seen []string
 		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
-			switch {
-			case key == "try" && e.Try == "":
-				return v.assign(&e.Try, field) == ""
-			case key == "when" && e.When == "":
-				return v.assign(&e.When, field) == ""
-			case key == "unless" && e.Unless == "":
-				return v.assign(&e.Unless, field) == ""
-			}
-			return false
-		})
-		if !ok {
-			return nil, false
-		}
-		list = append(list, e)
-	}
-	return list, true
-}
-
-// setEvents returns the events of an event set.
-func (v *values) setEvents(value *unstable.Node) ([]SetEvent, bool) {
-	if value.Kind != unstable.Array {
-		return nil, false
-	}
-	var list []SetEvent
-	for it := value.Children(); it.Next(); {
-		var e SetEvent
-		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
-			switch {
-			case key == "event" && e.Event == "":
-				return v.assign(&e.Event, field) == ""
-			case key == "sample-after" && e.SampleAfter == 0:
-				return v.assign(&e.SampleAfter, field) == ""
-			}
-			return false
+			to, twice := fieldOf(&e, key), slices.Contains(seen, key)
+			seen = append(seen, key)
+			return to != nil && !twice && v.assign(to, field) == ""
 		})
 		if !ok {
 			return nil, false

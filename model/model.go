@@ -203,7 +203,7 @@ type EventSet struct {
 // A SetEvent is an event of a set with its sample-after value, the sampling period.
 type SetEvent struct {
 	Event       string `json:"event"`
-	SampleAfter uint64 `json:"sample_after,omitempty"`
+	SampleAfter uint64 `json:"sample_after,omitempty" key:"sample-after"`
 }
 
 // A CPU is one processor, or one core type of a hybrid processor.

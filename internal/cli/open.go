@@ -53,9 +53,6 @@ func spelled(err error) string {
 		return nothingText(nothing)
 	}
 	text := err.Error()
-	if errors.As(err, new(*measure.UnknownHostError)) {
-		text = "add --cpu NAME: " + text
-	}
 	var option *fault.OptionError
 	var node *resolve.NodeError
 	switch {
@@ -75,7 +72,6 @@ func spelled(err error) string {
 func suggestion(err error) string {
 	var cpu *resolve.UnknownCPUError
 	var node *resolve.NodeError
-	var penalties *resolve.PenaltiesError
 	switch {
 	case errors.As(err, &cpu):
 		return cpuSuggestion(cpu)
@@ -83,10 +79,8 @@ func suggestion(err error) string {
 		return fmt.Sprintf(" (cyclestack models --cpu %s prints the trees)", node.CPU)
 	case errors.As(err, &node):
 		return fmt.Sprintf(" (%s prints the tree)", treeCommand(node.CPU, node.Model))
-	case errors.As(err, &penalties) && penalties.Measure:
+	case errors.As(err, new(*resolve.PenaltiesError)):
 		return " (--penalties none goes without, cyclestack calibrate measures them anew)"
-	case errors.As(err, &penalties):
-		return ": --penalties none goes without"
 	}
 	return recordedSuggestion(err) + liveSuggestion(err) + catalogueSuggestion(err)
 }
@@ -161,33 +155,16 @@ func nothingText(e *accounting.NothingError) string {
 
 // recordedSuggestion is suggestion for errors of package recorded.
 func recordedSuggestion(err error) string {
-	var siblings *recorded.SiblingsError
 	var samples *recorded.SamplesError
-	var mixture *recorded.MixtureError
-	var floor *recorded.FloorError
-	var work *recorded.WorkError
-	var other *recorded.OtherCPUError
 	switch {
-	case errors.As(err, &siblings):
-		return ": say with --siblings which share a core, such as 0:28,1:29 or +28"
 	case errors.As(err, &samples) && samples.For == recorded.ForOptions:
 		return "; --top, --interval, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by " + strings.Join(placeNames(), ", ")
 	case errors.As(err, &samples) && samples.For == recorded.ForPlaces:
 		return fmt.Sprintf("; --by %s needs samples, as perf record takes them", recorded.SplitBy(samples.By...))
 	case errors.As(err, &samples):
 		return "; annotate needs samples, as perf record takes them"
-	case errors.As(err, &mixture):
+	case errors.As(err, new(*recorded.MixtureError)):
 		return ": cyclestack diff compares them, and --together adds them up"
-	case errors.As(err, &floor) && floor.CPU == "":
-		return ": add --cpu NAME, or --floor CYCLES, the latency of its fastest load (4 or 5 on most)"
-	case errors.As(err, &floor):
-		return ": add --floor CYCLES (4 or 5 on most)"
-	case errors.As(err, &work):
-		return ": say with --per what a run did"
-	case errors.As(err, &other):
-		return ", or say which with --cpu"
-	case errors.As(err, new(*recorded.RunsError)):
-		return "; --by function says where samples are"
 	}
 	return ""
 }

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -24,15 +23,6 @@ type Offline struct {
 	// hold on any machine.
 	Commands bool
 }
-
-// An UnknownHostError says that the catalogue does not have the machine's processor.
-type UnknownHostError struct {
-	ID  string
-	Err error
-}
-
-func (e *UnknownHostError) Error() string { return fmt.Sprintf("this machine's %s: %v", e.ID, e.Err) }
-func (e *UnknownHostError) Unwrap() error { return &fault.Error{Kind: fault.Usage, Err: e.Err} }
 
 // Plan makes a plan without counting.
 func (k Kernel) Plan(o Offline) (*plan.Plan, error) {
@@ -86,7 +76,7 @@ func (k Kernel) cpu(cat *model.Catalogue, name string) (*model.CPU, error) {
 	}
 	cpu, err := cat.CPU(id)
 	if err != nil {
-		return nil, &UnknownHostError{id, err}
+		return nil, fault.Usagef("add %s NAME: this machine's %s: %w", fault.Name("cpu"), id, err)
 	}
 	return cpu, nil
 }

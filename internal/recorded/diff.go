@@ -103,7 +103,7 @@ func (w *Work) choose(instructions [2][]float64, sides [2]Side, run bool) error 
 		switch {
 		case !slices.ContainsFunc(list, func(n float64) bool { return !(n > 0) }):
 		case !w.Assumed:
-			return &WorkError{sides[i].Name}
+			return fault.Inputf("%s: its instructions were not counted: say with %s what a run did", sides[i].Name, fault.Name("per"))
 		default:
 			*w = perRun
 			return nil
@@ -119,13 +119,6 @@ func (w *Work) of(side int, instructions float64) float64 {
 	}
 	return w.Amount[side]
 }
-
-// A WorkError says that a unit of work cannot be used, as a side's instructions were
-// not counted. Its kind is fault.Input.
-type WorkError struct{ Side string }
-
-func (e *WorkError) Error() string { return e.Side + ": its instructions were not counted" }
-func (e *WorkError) Unwrap() error { return fault.Inputf("no instructions") }
 
 // DiffOptions are those of a comparison.
 type DiffOptions struct {

@@ -89,7 +89,7 @@ func (p *placeRuns) add(side int, file string) error {
 			return err
 		}
 	} else if t.CPU != "" && p.Choice.CPU == "" && !p.sameCPU(t.CPU, p.cpu) {
-		return &OtherCPUError{file, t.CPU, p.first, p.cpu}
+		return fault.Inputf("%s: from %s, but %s is from %s: compare one processor at a time, or say which with %s", file, t.CPU, p.first, p.cpu, fault.Name("cpu"))
 	}
 	t = p.withWhole(t)
 	col := accounting.Clock(p.method, t)
@@ -101,16 +101,6 @@ func (p *placeRuns) add(side int, file string) error {
 	}
 	return p.keep(side, t, col)
 }
-
-// An OtherCPUError says that two recordings are of different processors. Its kind is
-// fault.Input.
-type OtherCPUError struct{ File, CPU, OtherFile, OtherCPU string }
-
-func (e *OtherCPUError) Error() string {
-	return fmt.Sprintf("%s: from %s, but %s is from %s: compare one processor at a time", e.File, e.CPU, e.OtherFile, e.OtherCPU)
-}
-
-func (e *OtherCPUError) Unwrap() error { return fault.Inputf("recordings of different processors") }
 
 // placesOf reads a recording, or accounts of places that were kept.
 func (p *placeRuns) placesOf(name string) (*counts.Table, error) {

@@ -10,25 +10,6 @@ import (
 // The errors have fields for what would change them. How options are spelled is up to
 // the caller.
 
-// A RunsError says that no node is known of several recordings. Samples have places
-// all the same. Its kind is fault.Input.
-type RunsError struct{ Err error }
-
-func (e *RunsError) Error() string { return e.Err.Error() }
-func (e *RunsError) Unwrap() []error {
-	return []error{e.Err, &fault.Error{Kind: fault.Input, Err: e.Err}}
-}
-
-// A SiblingsError says that nobody knows which logical processors share a core. Its
-// kind is fault.Usage.
-type SiblingsError struct{ CPUs int }
-
-func (e *SiblingsError) Error() string {
-	return fmt.Sprintf("the recording has counts of %d, not 2, CPUs", e.CPUs)
-}
-
-func (e *SiblingsError) Unwrap() error { return fault.Usagef("the cores are not known") }
-
 // A SamplesError says that a recording has no samples, and what they are needed for.
 type SamplesError struct {
 	Err error
@@ -66,19 +47,3 @@ func (e *MixtureError) Error() string {
 }
 
 func (e *MixtureError) Unwrap() error { return fault.Usagef("recordings of different programs") }
-
-// A FloorError says that the latency of the fastest load is not known. Its kind is
-// fault.Usage.
-type FloorError struct {
-	File string // the recording that does not say its processor
-	CPU  string // or the processor whose fastest load is not known
-}
-
-func (e *FloorError) Error() string {
-	if e.CPU == "" {
-		return e.File + " does not say which processor it is from"
-	}
-	return fmt.Sprintf("the fastest load of %s is not known here", e.CPU)
-}
-
-func (e *FloorError) Unwrap() error { return fault.Usagef("the fastest load is not known") }

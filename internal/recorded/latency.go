@@ -243,7 +243,7 @@ func (r *Recordings) distribution(t *counts.Table, file string, floor float64, b
 // the processor is kept for the next table.
 func (r *Recordings) fastest(t *counts.Table, file string, before **resolve.Method) (*model.CPU, float64, error) {
 	if r.Named().CPU == nil && *before == nil && t.CPU == "" {
-		return nil, 0, &FloorError{File: file}
+		return nil, 0, fault.Usagef("%s does not say which processor it is from: add %s NAME, or %s CYCLES, the latency of its fastest load (4 or 5 on most)", file, fault.Name("cpu"), fault.Name("floor"))
 	}
 	p, err := r.Processor(t, file, resolve.Request{}, *before)
 	if err != nil {
@@ -261,5 +261,5 @@ func (r *Recordings) fastest(t *counts.Table, file string, before **resolve.Meth
 			}
 		}
 	}
-	return nil, 0, &FloorError{CPU: p.CPU.Name}
+	return nil, 0, fault.Usagef("the fastest load of %s is not known here: add %s CYCLES (4 or 5 on most)", p.CPU.Name, fault.Name("floor"))
 }

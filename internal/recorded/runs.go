@@ -319,8 +319,8 @@ func accountsOf(m *resolve.Method, groups []group) ([]*account.Account, error) {
 	}
 	if !known {
 		first := groups[0].runs[0]
-		return nil, &RunsError{fmt.Errorf("%w of %s can be computed from these recordings: it needs %s, and %s has %s",
-			ErrNothing, m.Model.Name, accounting.FirstOf(m.Account.Inputs()), first.file, accounting.FirstOf(resolve.EventNames(first.table)))}
+		return nil, fault.Inputf("%w of %s can be computed from these recordings: it needs %s, and %s has %s; %s function says where samples are",
+			ErrNothing, m.Model.Name, accounting.FirstOf(m.Account.Inputs()), first.file, accounting.FirstOf(resolve.EventNames(first.table)), fault.Name("by"))
 	}
 	return list, nil
 }

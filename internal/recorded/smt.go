@@ -96,7 +96,7 @@ func (s Siblings) in(t *counts.Table) (pairs [][2]int, note string, err error) {
 		a, b := t.Scopes[0].CPU, t.Scopes[1].CPU
 		return [][2]int{{a, b}}, fmt.Sprintf("CPU%d and CPU%d are taken to share a core, as the recording has only these", a, b), nil
 	case s.Distance == 0:
-		return nil, "", &SiblingsError{CPUs: len(t.Scopes)}
+		return nil, "", fault.Usagef("the recording has counts of %d, not 2, CPUs: say with %s which share a core, such as 0:28,1:29 or +28", len(t.Scopes), fault.Name("siblings"))
 	}
 	for _, scope := range t.Scopes {
 		if slices.ContainsFunc(t.Scopes, func(o counts.Scope) bool { return o.CPU == scope.CPU+s.Distance }) {

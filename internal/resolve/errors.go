@@ -96,11 +96,7 @@ func meant(m *model.Model, name string) string {
 
 // A PenaltiesError says that stored penalties cannot be used. The user may do without
 // them, or measure them again.
-type PenaltiesError struct {
-	Err error
-	// Measure says that measuring them again would help as well.
-	Measure bool
-}
+type PenaltiesError struct{ Err error }
 
 func (e *PenaltiesError) Error() string { return e.Err.Error() }
 func (e *PenaltiesError) Unwrap() error { return e.Err }

@@ -104,7 +104,7 @@ func (r *Resolver) penalties(p Processor, m *model.Model) (*account.Measured, er
 		err = fault.Inputf("%s: measured on %s, and not on %s", file, from.CPU, p.ID)
 	}
 	if stored && fault.Of(err) != 0 {
-		return nil, &PenaltiesError{Err: err, Measure: true}
+		return nil, &PenaltiesError{err}
 	}
 	if err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 		case before == nil:
 			p.ID = t.CPU
 		case before.Measured != nil && before.Measured.Stored && t.CPU != p.ID:
-			return p, &PenaltiesError{Err: fault.Inputf("%s: from %s, but the penalties that are stored here are of %s", Where(file, t.Line), t.CPU, p.ID)}
+			return p, fault.Inputf("%s: from %s, but the penalties that are stored here are of %s: %s none goes without", Where(file, t.Line), t.CPU, p.ID, fault.Name("penalties"))
 		}
 	}
 	if p.CPU != nil {
