@@ -2,9 +2,12 @@ package gen
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // A Writer writes TOML for people to read.
@@ -13,6 +16,9 @@ type Writer struct {
 	Width   int    // where long lines are broken, as far as they can be
 	Indent  string // of the lines of a long formula; without it operands hang on no operator
 	OneEach bool   // each value of a long list has a line of its own
+	// Prose writes a key with a text of several sentences.
+	Prose func(w *Writer, key, value string)
+	Node  []string // the fields of a node in the order of their keys
 }
 
 // Line writes a line.
@@ -27,20 +33,6 @@ func (w *Writer) Comment(s string) {
 
 // Text writes a key with a string.
 func (w *Writer) Text(key, value string) { w.Line(key + " = " + strconv.Quote(value)) }
-
-// Changed writes a key whose value is not that of base.
-func (w *Writer) Changed(key, value, base string) {
-	if value != base {
-		w.Text(key, value)
-	}
-}
-
-// Flag writes a key with true or false that is not the value of base.
-func (w *Writer) Flag(key string, value, base bool) {
-	if value != base {
-		w.Line(key + " = " + strconv.FormatBool(value))
-	}
-}
 
 // short writes a key with a value if that fits a line.
 func (w *Writer) short(key, value string) bool {
@@ -97,26 +89,84 @@ func (w *Writer) Removed(names, base []string) {
 	}
 }
 
-// Nodes writes the nodes that are not the same in base, under their headings. changes
-// returns the keys of a node that another one, or an empty one, has otherwise.
-func Nodes[N any](w *Writer, nodes, base []N, name, heading func(*N) string, changes func(n, base *N) []byte) {
-	above := ""
-	for i := range nodes {
-		n, of := &nodes[i], new(N)
-		if j := slices.IndexFunc(base, func(b N) bool { return name(&b) == name(n) }); j >= 0 {
-			of = &base[j]
-		}
-		keys := changes(n, of)
-		if len(keys) == 0 {
+// Number is a pointer to a number.
+func Number(v float64) *float64 { return &v }
+
+// Keys writes fields of a table of a model that differ from those of base. Both are
+// pointers to a type of package model.
+func (w *Writer) Keys(table, base any, fields ...string) {
+	t, b := reflect.ValueOf(table).Elem(), reflect.ValueOf(base).Elem()
+	for _, field := range fields {
+		key, value := strings.ToLower(field), t.FieldByName(field)
+		if before := b.FieldByName(field); reflect.DeepEqual(value.Interface(), before.Interface()) || value.Kind() == reflect.Slice && value.Len()+before.Len() == 0 {
 			continue
 		}
-		if h := heading(n); h != above {
+		switch v := value.Interface().(type) {
+		case bool:
+			w.Line(key + " = " + strconv.FormatBool(v))
+		case *float64:
+			if v != nil {
+				w.Line(key + " = " + strconv.FormatFloat(*v, 'g', -1, 64))
+			}
+		case []string:
+			w.List(key, v)
+		case []model.Advice:
+			w.Line("advice = [")
+			for _, a := range v {
+				w.Line("    { try = " + strconv.Quote(a.Try) + ", when = " + strconv.Quote(a.When) + " },")
+			}
+			w.Line("]")
+		case string:
+			w.text(key, v)
+		}
+	}
+}
+
+// text writes a string as its key asks for.
+func (w *Writer) text(key, value string) {
+	switch {
+	case key == "formula" && value == "": // of the rest
+	case key == "formula", key == "threshold":
+		w.Formula(key, value)
+	case key == "about":
+		w.Prose(w, key, value)
+	case key == "domain" && value == "":
+		w.Text(key, "thread")
+	default:
+		w.Text(key, value)
+	}
+}
+
+// Parameter writes a parameter, or what it has otherwise than base.
+func (w *Writer) Parameter(p, base *model.Parameter) {
+	w.Line("\n[[parameter]]")
+	w.Text("name", p.Name)
+	w.Keys(p, base, "Value", "Unit", "Min")
+	if p.About != base.About {
+		w.Text("about", p.About)
+	}
+	w.Keys(p, base, "Source")
+}
+
+// Nodes writes the nodes that are not the same in base, under their headings.
+func Nodes[N any](w *Writer, nodes, base []N, of func(*N) *model.Node, heading func(*N) string) {
+	above := ""
+	for i := range nodes {
+		n, b := of(&nodes[i]), new(model.Node)
+		if j := slices.IndexFunc(base, func(b N) bool { return of(&b).Name == n.Name }); j >= 0 {
+			b = of(&base[j])
+		}
+		keys := Writer{Width: w.Width, Indent: w.Indent, OneEach: w.OneEach, Prose: w.Prose}
+		if keys.Keys(n, b, w.Node...); keys.Len() == 0 {
+			continue
+		}
+		if h := heading(&nodes[i]); h != above {
 			above = h
 			w.Line("\n# " + h)
 		}
 		w.Line("\n[[node]]")
-		w.Text("name", name(n))
-		w.Write(keys)
+		w.Text("name", n.Name)
+		w.Write(keys.Bytes())
 	}
 }
 

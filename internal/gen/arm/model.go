@@ -6,36 +6,17 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // An armModel is one model, complete: what it extends is merged in.
 type armModel struct {
 	p     *processor
 	spec  *spec
-	nodes []node
+	nodes []model.Node
 	sets  []eventSet
-}
-
-// A node is a table [[node]] of a model file; see package model.
-type node struct {
-	name      string
-	parent    string
-	section   string
-	formula   string
-	rest      bool
-	unit      string
-	threshold string
-	min, max  string
-	negative  string
-	overlap   bool
-	optional  bool
-	title     string
-	about     string
-	causes    []string
-	try       []string
-	advice    []advice
-	sample    []string
 }
 
 // An eventSet is a table [[event-set]].
@@ -88,20 +69,20 @@ func newModel(p *processor, s *spec, all texts) (*armModel, error) {
 var corrected = regexp.MustCompile(` - \(?(BR_MIS_PRED|STALL_FRONTEND_FLUSH)\b`)
 
 // node makes a node of a metric.
-func (m *armModel) node(name string, t *text, parents map[string]string) (node, error) {
+func (m *armModel) node(name string, t *text, parents map[string]string) (model.Node, error) {
 	s := m.spec
 	vendor := s.metrics[name]
 	unit, percent, err := unitOf(vendor.Units)
 	if err != nil {
-		return node{}, err
+		return model.Node{}, err
 	}
-	n := node{
-		name: name, parent: parents[name], unit: unit,
-		title: t.Title, about: t.About, causes: t.Causes, try: t.Try, advice: t.Advice, sample: vendor.SampleEvents,
+	n := model.Node{
+		Name: name, Parent: parents[name], Unit: unit,
+		Title: t.Title, About: t.About, Causes: t.Causes, Try: t.Try, Advice: t.Advice, Sample: vendor.SampleEvents,
 	}
-	for _, e := range n.sample {
+	for _, e := range n.Sample {
 		if s.events[e] == nil {
-			return node{}, fmt.Errorf("there is no event %s to sample", e)
+			return model.Node{}, fmt.Errorf("there is no event %s to sample", e)
 		}
 	}
 	root := slices.Contains(s.tree.RootNodes, name)
@@ -109,50 +90,50 @@ func (m *armModel) node(name string, t *text, parents map[string]string) (node, 
 	switch {
 	case root && m.p.Cycles:
 		c.amount = true
-		n.parent, n.threshold, n.min, n.max = allCycles, t.Threshold, "0", "1.02"
+		n.Parent, n.Threshold, n.Min, n.Max = allCycles, t.Threshold, gen.Number(0), gen.Number(1.02)
 	case root:
 		c.slots, c.spurious = s.slots, m.p.Spurious
-		n.threshold, n.min, n.max = t.Threshold, "-0.05", "1.05"
+		n.Threshold, n.Min, n.Max = t.Threshold, gen.Number(-0.05), gen.Number(1.05)
 		if corrected.MatchString(vendor.Formula) {
-			n.negative, n.min = t.Negative, "-0.5"
+			n.Negative, n.Min = t.Negative, gen.Number(-0.5)
 		}
-	case n.parent != "":
-		n.unit = "cycles" // of the node above
-		n.threshold, n.min, n.max, n.optional = t.Threshold, "-0.05", "1.05", true
+	case n.Parent != "":
+		n.Unit = "cycles" // of the node above
+		n.Threshold, n.Min, n.Max, n.Optional = t.Threshold, gen.Number(-0.05), gen.Number(1.05), true
 	default:
-		n.optional = true
-		if n.section, err = s.section(name, t.Group); err != nil {
-			return node{}, err
+		n.Optional = true
+		if n.Section, err = s.section(name, t.Group); err != nil {
+			return model.Node{}, err
 		}
 		if percent && m.p.Cycles {
-			n.unit = "1" // an empty one would be a share of the cycles
+			n.Unit = "1" // an empty one would be a share of the cycles
 		}
 	}
-	n.formula, err = c.convert(vendor.Formula)
+	n.Formula, err = c.convert(vendor.Formula)
 	return n, err
 }
 
 // ownNode makes a node of a metric that the vendor's files do not have.
-func (m *armModel) ownNode(t *text) (node, error) {
+func (m *armModel) ownNode(t *text) (model.Node, error) {
 	t.used = true
 	if m.spec.metrics[t.Name].Formula != "" {
-		return node{}, errors.New("the vendor has it now: metrics.toml must not give a formula")
+		return model.Node{}, errors.New("the vendor has it now: metrics.toml must not give a formula")
 	}
-	n := node{name: t.Name, unit: t.Unit, title: t.Title, about: t.About, causes: t.Causes, try: t.Try, advice: t.Advice, optional: true}
+	n := model.Node{Name: t.Name, Unit: t.Unit, Title: t.Title, About: t.About, Causes: t.Causes, Try: t.Try, Advice: t.Advice, Optional: true}
 	var err error
-	if n.section, err = headingOf(t.Group); err != nil {
-		return node{}, err
+	if n.Section, err = headingOf(t.Group); err != nil {
+		return model.Node{}, err
 	}
 	e, err := metric.Parse(t.Formula)
 	if err != nil {
-		return node{}, err
+		return model.Node{}, err
 	}
 	for _, name := range e.Names() {
 		if m.spec.events[name] == nil {
-			return node{}, fmt.Errorf("there is no event %s", name)
+			return model.Node{}, fmt.Errorf("there is no event %s", name)
 		}
 	}
-	n.formula = e.String()
+	n.Formula = e.String()
 	return n, nil
 }
 
@@ -171,17 +152,17 @@ func (s *spec) section(metric, chosen string) (string, error) {
 
 // cycleNodes are the nodes of a tree of cycles that are no metrics of the
 // vendor's.
-var cycleNodes = []node{
+var cycleNodes = []model.Node{
 	{
-		name: allCycles, formula: "CPU_CYCLES",
-		title: "All cycles", about: "The cycles of the core while it is not halted. Everything below is a share of them.",
-		sample: []string{"CPU_CYCLES"},
+		Name: allCycles, Formula: "CPU_CYCLES",
+		Title: "All cycles", About: "The cycles of the core while it is not halted. Everything below is a share of them.",
+		Sample: []string{"CPU_CYCLES"},
 	},
 	{
-		name: otherCycles, parent: allCycles, rest: true,
-		negative: "The two kinds of stalled cycles were counted at different times, or some cycles as both.",
-		title:    "At least one operation issued",
-		about:    "Cycles when the core issued at least one operation: what the stalled cycles leave. How many more it could have issued is not counted.",
+		Name: otherCycles, Parent: allCycles, Rest: true,
+		Negative: "The two kinds of stalled cycles were counted at different times, or some cycles as both.",
+		Title:    "At least one operation issued",
+		About:    "Cycles when the core issued at least one operation: what the stalled cycles leave. How many more it could have issued is not counted.",
 	},
 }
 
@@ -190,10 +171,10 @@ var cycleNodes = []node{
 func (m *armModel) settleTree() {
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		if n.name == allCycles {
+		if n.Name == allCycles {
 			continue
 		}
-		n.overlap = slices.ContainsFunc(m.nodes, func(c node) bool { return c.parent == n.name })
+		n.Overlap = slices.ContainsFunc(m.nodes, func(c model.Node) bool { return c.Parent == n.Name })
 	}
 }
 
@@ -214,13 +195,13 @@ func (m *armModel) sort(parents map[string]string) {
 		visit(root)
 	}
 	order = append(order, otherCycles)
-	place := func(n node) int {
-		if n.section != "" {
-			return len(order) + slices.IndexFunc(facts.Section, func(h heading) bool { return h.Text == n.section })
+	place := func(n model.Node) int {
+		if n.Section != "" {
+			return len(order) + slices.IndexFunc(facts.Section, func(h heading) bool { return h.Text == n.Section })
 		}
-		return slices.Index(order, n.name)
+		return slices.Index(order, n.Name)
 	}
-	slices.SortStableFunc(m.nodes, func(a, b node) int { return place(a) - place(b) })
+	slices.SortStableFunc(m.nodes, func(a, b model.Node) int { return place(a) - place(b) })
 }
 
 // eventSets collects the events of level 1, and of the whole tree where it has
@@ -229,8 +210,8 @@ func (m *armModel) eventSets() {
 	level1 := map[string]bool{}
 	tree := map[string]bool{}
 	for name, vendor := range m.spec.metrics {
-		i := slices.IndexFunc(m.nodes, func(n node) bool { return n.name == name })
-		if m.nodes[i].section != "" {
+		i := slices.IndexFunc(m.nodes, func(n model.Node) bool { return n.Name == name })
+		if m.nodes[i].Section != "" {
 			continue
 		}
 		for _, e := range vendor.Events {

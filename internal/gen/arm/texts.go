@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/gen"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 //go:embed metrics.toml
@@ -18,7 +19,7 @@ type text struct {
 	About     string
 	Causes    []string
 	Try       []string
-	Advice    []advice
+	Advice    []model.Advice
 	Threshold string
 	Negative  string
 	Parent    string
@@ -30,7 +31,6 @@ type text struct {
 }
 
 // advice is what to try under a condition.
-type advice struct{ Try, When string }
 
 type texts map[string]*text
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/gen"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // write returns the model's file: all of it, or what differs from base.
@@ -35,28 +36,35 @@ func (m *armModel) write(base *armModel) []byte {
 		w.Text("extends", "arm/"+m.p.Extends)
 		w.Removed(m.names(), base.names())
 	}
-	w.prose("about", m.p.about())
+	w.Prose(w, "about", m.p.about())
 	if base == nil {
 		base = new(armModel)
 	}
-	w.parameters(m, base)
-	gen.Nodes(&w.Writer, m.nodes, base.nodes, func(n *node) string { return n.name }, (*node).heading, (*node).changes)
-	w.relations(m, base)
-	w.sets(m, base)
+	have := base.parameters()
+	for _, p := range m.parameters() {
+		of := new(model.Parameter)
+		if i := slices.IndexFunc(have, func(b model.Parameter) bool { return b.Name == p.Name }); i >= 0 {
+			of = &have[i]
+		}
+		if of.Value == nil || *of.Value != *p.Value {
+			w.Parameter(&p, of)
+		}
+	}
+	gen.Nodes(w, m.nodes, base.nodes, func(n *model.Node) *model.Node { return n },
+		func(n *model.Node) string { return cmp.Or(n.Section, "The tree") })
+	m.writeRelations(w, base)
+	m.writeSets(w, base)
 	return w.Bytes()
 }
 
 // names lists the tables of a model file that have a name.
 func (m *armModel) names() []string {
 	var all []string
-	if m.width() != 0 {
-		all = append(all, widthParameter)
-	}
-	if m.spurious() {
-		all = append(all, spuriousParameter)
+	for _, p := range m.parameters() {
+		all = append(all, p.Name)
 	}
 	for _, n := range m.nodes {
-		all = append(all, n.name)
+		all = append(all, n.Name)
 	}
 	for _, r := range m.relations() {
 		all = append(all, r.Name)
@@ -77,69 +85,17 @@ func (m *armModel) width() int {
 
 func (m *armModel) spurious() bool { return m.p != nil && m.p.Spurious }
 
-func (w *writer) parameters(m, base *armModel) {
-	if width := m.width(); width != 0 && width != base.width() {
-		w.Line("\n[[parameter]]")
-		w.Text("name", widthParameter)
-		w.Line("value = " + strconv.Itoa(width))
-		if base.width() == 0 {
-			w.Text("unit", "slots/cycle")
-			w.Line("min = 1")
-			w.Text("about", "slots that the pipeline has in a cycle: operations that can be issued at most")
-		}
+// parameters are the model's.
+func (m *armModel) parameters() (list []model.Parameter) {
+	if width := m.width(); width != 0 {
+		list = append(list, model.Parameter{Name: widthParameter, Value: gen.Number(float64(width)), Unit: "slots/cycle", Min: gen.Number(1),
+			About: "slots that the pipeline has in a cycle: operations that can be issued at most"})
 	}
-	if m.spurious() && !base.spurious() {
-		w.Line("\n[[parameter]]")
-		w.Text("name", spuriousParameter)
-		w.Line("value = 1")
-		w.Text("unit", "slots/cycle")
-		w.Line("min = 0")
-		w.Text("about", "slots that STALL_SLOT and STALL_SLOT_FRONTEND count in every cycle though nothing is stalled: an erratum of these revisions")
+	if m.spurious() {
+		list = append(list, model.Parameter{Name: spuriousParameter, Value: gen.Number(1), Unit: "slots/cycle", Min: gen.Number(0),
+			About: "slots that STALL_SLOT and STALL_SLOT_FRONTEND count in every cycle though nothing is stalled: an erratum of these revisions"})
 	}
-}
-
-// heading is what a node stands under in the file.
-func (n *node) heading() string {
-	return cmp.Or(n.section, "The tree")
-}
-
-// changes returns the keys of a node that are not the same in base.
-func (n *node) changes(base *node) []byte {
-	w := newWriter()
-	w.Changed("parent", n.parent, base.parent)
-	w.Changed("section", n.section, base.section)
-	if n.formula != "" && n.formula != base.formula {
-		w.Formula("formula", n.formula)
-	}
-	w.Flag("rest", n.rest, base.rest)
-	w.Changed("unit", n.unit, base.unit)
-	w.Changed("threshold", n.threshold, base.threshold)
-	w.number("min", n.min, base.min)
-	w.number("max", n.max, base.max)
-	w.Changed("negative", n.negative, base.negative)
-	w.Flag("overlap", n.overlap, base.overlap)
-	w.Flag("optional", n.optional, base.optional)
-	w.Changed("title", n.title, base.title)
-	if n.about != base.about {
-		w.prose("about", n.about)
-	}
-	if !slices.Equal(n.causes, base.causes) {
-		w.List("causes", n.causes)
-	}
-	if !slices.Equal(n.advice, base.advice) {
-		w.Line("advice = [")
-		for _, a := range n.advice {
-			w.Line("    { try = " + strconv.Quote(a.Try) + ", when = " + strconv.Quote(a.When) + " },")
-		}
-		w.Line("]")
-	}
-	if !slices.Equal(n.try, base.try) {
-		w.List("try", n.try)
-	}
-	if !slices.Equal(n.sample, base.sample) {
-		w.List("sample", n.sample)
-	}
-	return w.Bytes()
+	return list
 }
 
 // relations are what the counts of the tree must satisfy.
@@ -147,7 +103,7 @@ func (m *armModel) relations() []relation {
 	return slices.DeleteFunc(slices.Clone(facts.Relation), func(r relation) bool { return r.Slots && m.width() == 0 })
 }
 
-func (w *writer) relations(m, base *armModel) {
+func (m *armModel) writeRelations(w *gen.Writer, base *armModel) {
 	var have []relation
 	if base.p != nil {
 		have = base.relations()
@@ -170,7 +126,7 @@ func (w *writer) relations(m, base *armModel) {
 	}
 }
 
-func (w *writer) sets(m, base *armModel) {
+func (m *armModel) writeSets(w *gen.Writer, base *armModel) {
 	for _, s := range m.sets {
 		if slices.ContainsFunc(base.sets, func(b eventSet) bool { return b.name == s.name && slices.Equal(b.events, s.events) }) {
 			continue
@@ -186,13 +142,13 @@ func (w *writer) sets(m, base *armModel) {
 	}
 }
 
-// A writer writes a model's file.
-type writer struct{ gen.Writer }
-
-func newWriter() *writer { return &writer{gen.Writer{Width: 100, OneEach: true}} }
+func newWriter() *gen.Writer {
+	return &gen.Writer{Width: 100, OneEach: true, Prose: prose, Node: []string{"Parent", "Section", "Formula", "Rest", "Unit", "Threshold",
+		"Min", "Max", "Negative", "Overlap", "Optional", "Title", "About", "Causes", "Advice", "Try", "Sample"}}
+}
 
 // prose writes a key with a text of paragraphs, if there is one.
-func (w *writer) prose(key, s string) {
+func prose(w *gen.Writer, key, s string) {
 	if s == "" {
 		return
 	}
@@ -209,12 +165,4 @@ func (w *writer) prose(key, s string) {
 		w.WriteString(strings.Join(gen.Fill(paragraph, w.Width-2), " \\\n"))
 	}
 	w.Line(`"""`)
-}
-
-// number writes a key with a number that is not that of base. One that base has
-// cannot be taken away.
-func (w *writer) number(key, value, base string) {
-	if value != base && value != "" {
-		w.Line(key + " = " + value)
-	}
 }

@@ -59,14 +59,14 @@ func (m *topdown) check(c *converter) error {
 				}
 				tested[i]++
 				if !(math.Abs(ours[i]-want) <= closeEnough*max(math.Abs(want), ev.magnitude(i))) {
-					errs = append(errs, fmt.Errorf("%s: %v, where the vendor's Formula gives %v (SMT %d)", m.nodes[i].name, ours[i], want, smt))
+					errs = append(errs, fmt.Errorf("%s: %v, where the vendor's Formula gives %v (SMT %d)", m.nodes[i].Name, ours[i], want, smt))
 				}
 			}
 		}
 	}
 	for i, n := range tested {
 		if n == 0 {
-			errs = append(errs, fmt.Errorf("%s: no random counts give it a value", m.nodes[i].name))
+			errs = append(errs, fmt.Errorf("%s: no random counts give it a value", m.nodes[i].Name))
 		}
 	}
 	m.markOverlaps(values)
@@ -102,13 +102,13 @@ func (c *converter) scale(m *vendorMetric) float64 {
 func (m *topdown) markOverlaps(values [][]float64) {
 	children := map[string][]int{}
 	for i := range m.nodes {
-		if p := m.nodes[i].parent; p != "" {
+		if p := m.nodes[i].Parent; p != "" {
 			children[p] = append(children[p], i)
 		}
 	}
 	for i := range m.nodes {
-		if of := children[m.nodes[i].name]; len(of) > 1 && m.nodes[i].level > 1 && !m.p.atom {
-			m.nodes[i].overlap = !isClosed(i, of, values)
+		if of := children[m.nodes[i].Name]; len(of) > 1 && m.nodes[i].Level > 1 && !m.p.atom {
+			m.nodes[i].Overlap = !isClosed(i, of, values)
 		}
 	}
 }
@@ -116,22 +116,22 @@ func (m *topdown) markOverlaps(values [][]float64) {
 func newEvaluator(m *topdown, smt float64) (*evaluator, error) {
 	ev := &evaluator{m: m, slots: map[string]int{}, first: map[string]string{}, progs: make([]*metric.Program, len(m.nodes)), named: make([][]int, len(m.nodes))}
 	for _, in := range m.inputs {
-		ev.first[in.name] = in.events[0]
+		ev.first[in.Name] = in.Events[0]
 	}
 	exprs := make([]*metric.Expr, len(m.nodes))
 	index := map[string]int{}
 	for i := range m.nodes {
-		index[m.nodes[i].name] = i
-		ev.slots[m.nodes[i].name] = i
+		index[m.nodes[i].Name] = i
+		ev.slots[m.nodes[i].Name] = i
 	}
 	for i := range m.nodes {
-		e, err := metric.Parse(m.nodes[i].formula)
+		e, err := metric.Parse(m.nodes[i].Formula)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.nodes[i].name, err)
+			return nil, fmt.Errorf("%s: %w", m.nodes[i].Name, err)
 		}
 		exprs[i] = ev.fold(e, smt)
 		if ev.progs[i], err = metric.Compile(exprs[i], ev.slot); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.nodes[i].name, err)
+			return nil, fmt.Errorf("%s: %w", m.nodes[i].Name, err)
 		}
 		for _, name := range exprs[i].Names() {
 			if j, ok := index[name]; ok {
@@ -198,7 +198,7 @@ func (ev *evaluator) fold(e *metric.Expr, smt float64) *metric.Expr {
 	known := map[string]float64{"#smt_on": smt, "#num_cpus_online": 8, pipelineWidth: float64(ev.m.p.width)}
 	for _, p := range ev.m.params {
 		if p.known {
-			known[p.name] = *p.value
+			known[p.Name] = *p.Value
 		}
 	}
 	value := func(name string) (float64, bool) {
@@ -230,7 +230,7 @@ func (ev *evaluator) vendor(c *converter, smt float64) ([]*metric.Program, error
 	mended := make([]bool, len(ev.m.nodes))
 	for _, i := range ev.order {
 		n := &ev.m.nodes[i]
-		mended[i] = n.metric.addition != nil || c.fixes.unchecked(c.p.stem, n.name) || slices.ContainsFunc(ev.named[i], func(j int) bool { return mended[j] })
+		mended[i] = n.metric.addition != nil || c.fixes.unchecked(c.p.stem, n.Name) || slices.ContainsFunc(ev.named[i], func(j int) bool { return mended[j] })
 		if mended[i] {
 			continue
 		}
@@ -239,7 +239,7 @@ func (ev *evaluator) vendor(c *converter, smt float64) ([]*metric.Program, error
 			progs[i], err = metric.Compile(ev.fold(e, smt), ev.slot)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: Formula: %w", n.name, err)
+			return nil, fmt.Errorf("%s: Formula: %w", n.Name, err)
 		}
 	}
 	return progs, nil

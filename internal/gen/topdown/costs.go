@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/cyclestack/cyclestack/internal/gen"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // Costs are what costs.toml says about the latencies in the vendor's formulas.
@@ -110,16 +111,16 @@ func (c *converter) addLatency(name, number string) error {
 		return err
 	}
 	for _, have := range c.params {
-		if have.name == name {
-			if *have.value != ns {
-				return fmt.Errorf("%s is %v ns here and %v ns in another formula", name, ns, *have.value)
+		if have.Name == name {
+			if *have.Value != ns {
+				return fmt.Errorf("%s is %v ns here and %v ns in another formula", name, ns, *have.Value)
 			}
 			return nil
 		}
 	}
-	c.params = append(c.params, parameter{
-		name: name, value: &ns, unit: "ns", about: c.costs.about(name), known: true,
-		source: "Intel perfmon, top-down metrics " + c.version + "; measure your own",
-	})
+	c.params = append(c.params, parameter{known: true, Parameter: model.Parameter{
+		Name: name, Value: &ns, Unit: "ns", About: c.costs.about(name), Min: new(float64),
+		Source: "Intel perfmon, top-down metrics " + c.version + "; measure your own",
+	}})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // A converter rewrites the formulas of one metric file into those of a model,
@@ -27,8 +28,8 @@ type converter struct {
 	names   map[string]string // names of the metrics, by name in lower case
 	tree    map[string]bool   // those of the main tree
 
-	params []parameter // latencies, in the order of their first use
-	inputs []input     // events of inputs.csv, likewise
+	params []parameter   // latencies, in the order of their first use
+	inputs []model.Input // events of inputs.csv, likewise
 }
 
 // percent reports whether the vendor's value of a metric's BaseFormula is a
@@ -93,7 +94,7 @@ func (c *converter) own(text string) (string, error) {
 	}
 	for _, name := range e.Names() {
 		if counted := c.spelled[[2]string{c.p.stem, strings.ToUpper(name)}]; counted != nil {
-			c.addInput(input{name: name, events: counted})
+			c.addInput(model.Input{Name: name, Events: counted})
 		}
 	}
 	return tidy(e.String()), nil
@@ -125,7 +126,7 @@ func (c *converter) spell(m *vendorMetric, e *metric.Expr) (*metric.Expr, error)
 			if err != nil {
 				return "", err
 			}
-			c.addInput(input{name: x.Input, events: []string{text, other}, about: strings.TrimSpace(x.About)})
+			c.addInput(model.Input{Name: x.Input, Events: []string{text, other}, About: strings.TrimSpace(x.About)})
 			text = x.Input
 		}
 		return text, nil
@@ -191,13 +192,13 @@ func (c *converter) name(m *vendorMetric, name string) (string, error) {
 func (c *converter) event(name string) (string, error) {
 	upper := strings.ToUpper(name)
 	if counted := c.spelled[[2]string{c.p.stem, upper}]; counted != nil {
-		in := input{name: strings.NewReplacer(".", "_", ":", "_", "=", "_").Replace(name), events: counted}
-		in.name = strings.ToUpper(in.name)
+		in := model.Input{Name: strings.NewReplacer(".", "_", ":", "_", "=", "_").Replace(name), Events: counted}
+		in.Name = strings.ToUpper(in.Name)
 		if strings.HasSuffix(upper, ":ONE_UNIT") {
-			in.about = "one of them, not the sum of all"
+			in.About = "one of them, not the sum of all"
 		}
 		c.addInput(in)
-		return in.name, nil
+		return in.Name, nil
 	}
 	base, mods, _ := strings.Cut(name, ":")
 	event, ok := c.events[strings.ToUpper(base)]
@@ -228,23 +229,23 @@ func (c *converter) event(name string) (string, error) {
 // field are the modifiers that set a field of an event's code.
 var field = regexp.MustCompile(`^(c|i|e|eq)\d+$|^u0x[0-9a-f]+$|^ocr_msr_val=0x[0-9a-f]+$`)
 
-func (c *converter) addInput(in input) {
-	if !slices.ContainsFunc(c.inputs, func(have input) bool { return have.name == in.name }) {
+func (c *converter) addInput(in model.Input) {
+	if !slices.ContainsFunc(c.inputs, func(have model.Input) bool { return have.Name == in.Name }) {
 		c.inputs = append(c.inputs, in)
 	}
 }
 
 // retireLatency returns the parameter for the mean retire latency of an event.
 func (c *converter) retireLatency(event string) string {
-	par := parameter{name: "Retire_Latency_" + strings.ReplaceAll(event, ".", "_"), unit: "cycles", about: "mean retire latency of " + event}
+	par := parameter{Parameter: model.Parameter{Name: "Retire_Latency_" + strings.ReplaceAll(event, ".", "_"), Unit: "cycles", About: "mean retire latency of " + event, Min: new(float64)}}
 	if v, ok := c.latency.means[event]; ok {
-		par.value = &v
-		par.source = c.latency.source
+		par.Value = &v
+		par.Source = c.latency.source
 	}
-	if !slices.ContainsFunc(c.params, func(have parameter) bool { return have.name == par.name }) {
+	if !slices.ContainsFunc(c.params, func(have parameter) bool { return have.Name == par.Name }) {
 		c.params = append(c.params, par)
 	}
-	return par.name
+	return par.Name
 }
 
 // fallback is the choice that the vendor makes where a retire latency may not

@@ -83,9 +83,9 @@ func brokenFormulas(t *testing.T, g *generator, p *processor) []string {
 	}
 	m := &topdown{p: p}
 	for _, vm := range kept {
-		n := node{name: vm.MetricName, metric: vm}
-		if n.formula, err = c.formula(vm); err != nil {
-			n.formula = "0 / 0"
+		n := node{Node: model.Node{Name: vm.MetricName}, metric: vm}
+		if n.Formula, err = c.formula(vm); err != nil {
+			n.Formula = "0 / 0"
 		}
 		m.nodes = append(m.nodes, n)
 	}
@@ -93,8 +93,8 @@ func brokenFormulas(t *testing.T, g *generator, p *processor) []string {
 	checkErr := m.check(c)
 	var names []string
 	for _, n := range m.nodes {
-		if checkErr != nil && strings.Contains(checkErr.Error(), n.name+": ") {
-			names = append(names, n.name)
+		if checkErr != nil && strings.Contains(checkErr.Error(), n.Name+": ") {
+			names = append(names, n.Name)
 		}
 	}
 	return names
@@ -328,17 +328,18 @@ func TestFixes(t *testing.T) {
 // TestChanges checks that a file that extends another states what differs, and
 // takes back what it does not have.
 func TestChanges(t *testing.T) {
-	base := &node{parent: "P", formula: "A", domain: "core", threshold: "N > 0.1", sample: []string{"E"}, overlap: true}
+	base := &model.Node{Parent: "P", Formula: "A", Domain: "core", Threshold: "N > 0.1", Sample: []string{"E"}, Overlap: true}
 	for _, test := range []struct {
-		n    node
+		n    model.Node
 		want string
 	}{
 		{*base, ""},
-		{node{parent: "P", formula: "B", domain: "core", threshold: "N > 0.1", sample: []string{"E"}, overlap: true}, "formula = \"B\"\n"},
-		{node{parent: "Q", formula: "A"}, "parent = \"Q\"\ndomain = \"thread\"\nthreshold = \"\"\noverlap = false\nsample = []\n"},
+		{model.Node{Parent: "P", Formula: "B", Domain: "core", Threshold: "N > 0.1", Sample: []string{"E"}, Overlap: true}, "formula = \"B\"\n"},
+		{model.Node{Parent: "Q", Formula: "A"}, "parent = \"Q\"\ndomain = \"thread\"\nthreshold = \"\"\noverlap = false\nsample = []\n"},
 	} {
-		if got := string(test.n.changes(base)); got != test.want {
-			t.Errorf("%+v: got\n%swant\n%s", test.n, got, test.want)
+		w := newWriter()
+		if w.Keys(&test.n, base, w.Node...); w.String() != test.want {
+			t.Errorf("%+v: got\n%swant\n%s", test.n, w, test.want)
 		}
 	}
 }
@@ -371,10 +372,10 @@ func TestFormulaSpelling(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", test.vendor, got, err, test.want)
 		}
 	}
-	if len(c.inputs) != 1 || c.inputs[0].about == "" {
+	if len(c.inputs) != 1 || c.inputs[0].About == "" {
 		t.Errorf("inputs %+v, want one", c.inputs)
 	}
-	if len(c.params) != 1 || c.params[0].value == nil || *c.params[0].value != 7 {
+	if len(c.params) != 1 || c.params[0].Value == nil || *c.params[0].Value != 7 {
 		t.Errorf("parameters %+v, want one of 7", c.params)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // A generator makes the models of one copy of the perfmon repository.
@@ -32,46 +34,19 @@ type topdown struct {
 	p       *processor
 	version string
 	params  []parameter
-	inputs  []input
+	inputs  []model.Input
 	nodes   []node
 }
 
-// These are the tables of a model file; see package model.
 type parameter struct {
-	name   string
-	value  *float64
-	unit   string
-	min    float64
-	about  string
-	source string
-	known  bool // a number in the vendor's formulas: they are checked with this value
-}
-
-type input struct {
-	name   string
-	events []string
-	about  string
+	model.Parameter
+	known bool // a number in the vendor's formulas: they are checked with this value
 }
 
 type node struct {
-	name       string
-	parent     string
-	section    string
-	formula    string
-	unit       string
-	domain     string
-	threshold  string
-	standalone bool
-	bounded    bool // an exact share of the slots: within 0…1, but for what counting at different times does
-	overlap    bool
-	optional   bool
-	sample     []string
-	about      string // "" for the text in texts/tma.toml
-	source     string // "" for that of the model
-
-	level  int    // as the vendor has it
-	full   string // the threshold with what its ancestors' say
-	metric *vendorMetric
+	model.Node        // its Level is the vendor's
+	full       string // the threshold with what its ancestors' say
+	metric     *vendorMetric
 }
 
 func newGenerator(dir string) (*generator, error) {
@@ -161,8 +136,8 @@ func (c *converter) nodes(all []*vendorMetric) ([]node, error) {
 
 // width is the parameter for the number of slots in a cycle.
 func (c *converter) width() parameter {
-	v := float64(c.p.width)
-	return parameter{name: pipelineWidth, value: &v, unit: "slots/cycle", min: 1, about: "slots that the pipeline has in a cycle: uops it can take in"}
+	return parameter{Parameter: model.Parameter{Name: pipelineWidth, Value: gen.Number(float64(c.p.width)), Min: gen.Number(1), Unit: "slots/cycle",
+		About: "slots that the pipeline has in a cycle: uops it can take in"}}
 }
 
 // keep returns the metrics that become nodes, and notes their names.
@@ -192,39 +167,41 @@ const bottlenecks = "Bottlenecks"
 
 // node makes a node of a metric.
 func (c *converter) node(m *vendorMetric) (node, error) {
-	n := node{name: m.MetricName, level: m.Level, metric: m}
+	n := node{Node: model.Node{Name: m.MetricName, Level: m.Level}, metric: m}
 	if m.addition != nil {
-		n.optional, n.source = m.addition.Optional, m.addition.Source
+		n.Optional, n.Source = m.addition.Optional, m.addition.Source
 	}
 	var err error
-	if n.parent, err = c.fixes.replace(c.p.stem, m.MetricName, "parent", m.ParentCategory); err != nil {
+	if n.Parent, err = c.fixes.replace(c.p.stem, m.MetricName, "parent", m.ParentCategory); err != nil {
 		return n, err
 	}
-	if n.formula, err = c.formula(m); err != nil {
+	if n.Formula, err = c.formula(m); err != nil {
 		return n, err
 	}
 	if n.full, err = c.threshold(m); err != nil {
 		return n, err
 	}
-	if n.sample, err = c.sample(m); err != nil {
+	if n.Sample, err = c.sample(m); err != nil {
 		return n, err
 	}
 	for _, x := range c.fixes.find(c.p.stem, m.MetricName, "about") {
-		n.about = strings.Join(strings.Fields(x.To), " ")
+		n.About = strings.Join(strings.Fields(x.To), " ")
 	}
 	switch {
 	case m.isTree():
-		n.unit, err = domainUnit(m.CountDomain)
-		n.bounded = m.Level <= 2
+		n.Unit, err = domainUnit(m.CountDomain)
+		if m.Level <= 2 { // an exact share of the slots, but for what counting at different times does
+			n.Min, n.Max = gen.Number(-0.05), gen.Number(1.05)
+		}
 	case m.isBottleneck():
-		n.section = bottlenecks
+		n.Section = bottlenecks
 	default:
 		i := c.infos[m.MetricName]
-		n.section, n.unit, n.optional = i.section, i.unit, true
+		n.Section, n.Unit, n.Optional = i.section, i.unit, true
 	}
 	switch m.CountDomain {
 	case "Core_Clocks", "Core_Execution", "Core_Utilization":
-		n.domain = "core"
+		n.Domain = "core"
 	}
 	return n, err
 }
@@ -267,31 +244,31 @@ func (c *converter) sample(m *vendorMetric) ([]string, error) {
 func (m *topdown) order(infos map[string]info) error {
 	byName := map[string]*node{}
 	for i := range m.nodes {
-		byName[m.nodes[i].name] = &m.nodes[i]
+		byName[m.nodes[i].Name] = &m.nodes[i]
 	}
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		switch p := byName[n.parent]; {
-		case n.parent != "" && p == nil:
-			return fmt.Errorf("%s: there is no metric %q to be its parent", n.name, n.parent)
-		case p != nil && p.level != n.level-1, p == nil && n.level != 1:
-			return fmt.Errorf("%s: it is of level %d, its parent %q is not of the one above", n.name, n.level, n.parent)
-		case n.section != "" && n.parent != "":
-			return fmt.Errorf("%s: it is not of the tree but has the parent %q", n.name, n.parent)
+		switch p := byName[n.Parent]; {
+		case n.Parent != "" && p == nil:
+			return fmt.Errorf("%s: there is no metric %q to be its parent", n.Name, n.Parent)
+		case p != nil && p.Level != n.Level-1, p == nil && n.Level != 1:
+			return fmt.Errorf("%s: it is of level %d, its parent %q is not of the one above", n.Name, n.Level, n.Parent)
+		case n.Section != "" && n.Parent != "":
+			return fmt.Errorf("%s: it is not of the tree but has the parent %q", n.Name, n.Parent)
 		}
 	}
 	var ordered []node
 	var below func(parent string)
 	below = func(parent string) {
 		for _, n := range m.nodes {
-			if n.section == "" && n.parent == parent {
+			if n.Section == "" && n.Parent == parent {
 				ordered = append(ordered, n)
-				below(n.name)
+				below(n.Name)
 			}
 		}
 	}
 	below("")
-	others := slices.DeleteFunc(slices.Clone(m.nodes), func(n node) bool { return n.section == "" })
+	others := slices.DeleteFunc(slices.Clone(m.nodes), func(n node) bool { return n.Section == "" })
 	slices.SortStableFunc(others, func(a, b node) int { return a.rank(infos) - b.rank(infos) })
 	m.nodes = append(ordered, others...)
 	return nil
@@ -299,10 +276,10 @@ func (m *topdown) order(infos map[string]info) error {
 
 // rank is the place of a node's section.
 func (n *node) rank(infos map[string]info) int {
-	if n.section == bottlenecks {
+	if n.Section == bottlenecks {
 		return -1
 	}
-	return infos[n.name].order
+	return infos[n.Name].order
 }
 
 // shortenThresholds leaves out of each threshold what its parent's says. Those
@@ -310,12 +287,12 @@ func (n *node) rank(infos map[string]info) int {
 func (m *topdown) shortenThresholds() {
 	full := map[string]string{}
 	for _, n := range m.nodes {
-		full[n.name] = n.full
+		full[n.Name] = n.full
 	}
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		n.threshold, n.standalone = withoutParent(n.full, full[n.parent])
-		n.standalone = n.standalone && !m.p.atom
+		n.Threshold, n.Standalone = withoutParent(n.full, full[n.Parent])
+		n.Standalone = n.Standalone && !m.p.atom
 	}
 }
 
@@ -325,29 +302,29 @@ func (m *topdown) shortenThresholds() {
 func (m *topdown) domains() error {
 	byName := map[string]*node{}
 	for i := range m.nodes {
-		byName[m.nodes[i].name] = &m.nodes[i]
+		byName[m.nodes[i].Name] = &m.nodes[i]
 	}
 	outside := map[string]bool{}
 	for _, in := range m.inputs {
-		outside[in.name] = strings.Contains(in.events[0], "/")
+		outside[in.Name] = strings.Contains(in.Events[0], "/")
 	}
 	done := map[string]bool{}
 	var visit func(n *node) error
 	visit = func(n *node) error {
-		if done[n.name] {
+		if done[n.Name] {
 			return nil
 		}
-		done[n.name] = true
-		e, err := metric.Parse(n.formula)
+		done[n.Name] = true
+		e, err := metric.Parse(n.Formula)
 		if err != nil {
-			return fmt.Errorf("%s: %w", n.name, err)
+			return fmt.Errorf("%s: %w", n.Name, err)
 		}
-		if n.domain == "" && withSMT(e, 0) != withSMT(e, 1) {
-			n.domain = "core"
+		if n.Domain == "" && withSMT(e, 0) != withSMT(e, 1) {
+			n.Domain = "core"
 		}
 		for _, name := range e.Names() {
 			if outside[name] {
-				n.domain = "package"
+				n.Domain = "package"
 			}
 			other, ok := byName[name]
 			if !ok {
@@ -356,8 +333,8 @@ func (m *topdown) domains() error {
 			if err := visit(other); err != nil {
 				return err
 			}
-			if other.domain == "package" || n.domain == "" {
-				n.domain = other.domain
+			if other.Domain == "package" || n.Domain == "" {
+				n.Domain = other.Domain
 			}
 		}
 		return nil

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/gen"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // write returns the model's file: all of it, or what differs from base.
@@ -33,31 +33,31 @@ func (m *topdown) write(base *topdown, commit string) []byte {
 		w.Text("extends", "tma/"+m.p.extends)
 		w.Removed(m.names(), base.names())
 	}
-	w.tables(m, base)
+	m.tables(w, base)
 	return w.Bytes()
 }
 
 func (m *topdown) names() []string {
 	var all []string
 	for _, p := range m.params {
-		all = append(all, p.name)
+		all = append(all, p.Name)
 	}
 	for _, in := range m.inputs {
-		all = append(all, in.name)
+		all = append(all, in.Name)
 	}
 	for _, n := range m.nodes {
-		all = append(all, n.name)
+		all = append(all, n.Name)
 	}
 	return all
 }
 
-// A writer writes a model's file.
-type writer struct{ gen.Writer }
-
-func newWriter() *writer { return &writer{gen.Writer{Width: 110, Indent: "  "}} }
+func newWriter() *gen.Writer {
+	return &gen.Writer{Width: 110, Indent: "  ", Prose: prose, Node: []string{"Parent", "Section", "Formula", "Unit", "Domain", "Threshold",
+		"Standalone", "Min", "Max", "Overlap", "Optional", "Sample", "About", "Source"}}
+}
 
 // prose writes a key with a text, over several lines if it is long.
-func (w *writer) prose(key, value string) {
+func prose(w *gen.Writer, key, value string) {
 	if one := key + " = " + strconv.Quote(value); len(one) <= w.Width {
 		w.Line(one)
 		return
@@ -75,96 +75,37 @@ func (w *writer) prose(key, value string) {
 
 // tables writes the tables of m that differ from base, the nodes under the names of their roots
 // or sections.
-func (w *writer) tables(m, base *topdown) {
-	gen.Nodes(&w.Writer, m.nodes, base.nodes, func(n *node) string { return n.name }, m.heading, (*node).changes)
-	for _, in := range m.inputs {
-		if i := slices.IndexFunc(base.inputs, func(b input) bool { return b.name == in.name }); i < 0 || !in.same(&base.inputs[i]) {
-			w.input(in)
+func (m *topdown) tables(w *gen.Writer, base *topdown) {
+	gen.Nodes(w, m.nodes, base.nodes, func(n *node) *model.Node { return &n.Node }, m.heading)
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		if !slices.ContainsFunc(base.inputs, func(b model.Input) bool {
+			return b.Name == in.Name && slices.Equal(b.Events, in.Events) && b.About == in.About
+		}) {
+			w.Line("\n[[input]]")
+			w.Text("name", in.Name)
+			w.Keys(in, new(model.Input), "Events", "About")
 		}
 	}
-	for _, p := range m.params {
-		of := &parameter{}
-		if i := slices.IndexFunc(base.params, func(b parameter) bool { return b.name == p.name }); i >= 0 {
-			of = &base.params[i]
+	for i := range m.params {
+		p, of := &m.params[i].Parameter, new(model.Parameter)
+		if i := slices.IndexFunc(base.params, func(b parameter) bool { return b.Name == p.Name }); i >= 0 {
+			of = &base.params[i].Parameter
 		}
-		if of.name == "" || !p.same(of) {
-			w.parameter(p, of)
+		if of.Name == "" || (p.Value == nil) != (of.Value == nil) || p.Value != nil && *p.Value != *of.Value {
+			w.Parameter(p, of)
 		}
 	}
 }
 
 // heading is what a node stands under in the file.
 func (m *topdown) heading(n *node) string {
-	if n.section != "" {
-		return n.section
+	if n.Section != "" {
+		return n.Section
 	}
-	for n.parent != "" {
-		i := slices.IndexFunc(m.nodes, func(p node) bool { return p.name == n.parent })
+	for n.Parent != "" {
+		i := slices.IndexFunc(m.nodes, func(p node) bool { return p.Name == n.Parent })
 		n = &m.nodes[i]
 	}
-	return n.name
-}
-
-func (in *input) same(other *input) bool {
-	return slices.Equal(in.events, other.events) && in.about == other.about
-}
-
-func (p *parameter) same(other *parameter) bool {
-	return (p.value == nil) == (other.value == nil) && (p.value == nil || *p.value == *other.value)
-}
-
-// parameter writes a parameter, or what it has otherwise than that of the model
-// that is extended.
-func (w *writer) parameter(p parameter, base *parameter) {
-	w.Line("\n[[parameter]]")
-	w.Text("name", p.name)
-	if p.value != nil {
-		w.Line("value = " + strconv.FormatFloat(*p.value, 'g', -1, 64))
-	}
-	w.Changed("unit", p.unit, base.unit)
-	if base.name == "" {
-		w.Line("min = " + strconv.FormatFloat(p.min, 'g', -1, 64))
-	}
-	w.Changed("about", p.about, base.about)
-	w.Changed("source", p.source, base.source)
-}
-
-func (w *writer) input(in input) {
-	w.Line("\n[[input]]")
-	w.Text("name", in.name)
-	w.List("events", in.events)
-	if in.about != "" {
-		w.prose("about", in.about)
-	}
-}
-
-// changes returns the keys of a node that are not the same in base.
-func (n *node) changes(base *node) []byte {
-	k := newWriter()
-	k.Changed("parent", n.parent, base.parent)
-	k.Changed("section", n.section, base.section)
-	if n.formula != base.formula {
-		k.Formula("formula", n.formula)
-	}
-	k.Changed("unit", n.unit, base.unit)
-	if n.domain != base.domain {
-		k.Text("domain", cmp.Or(n.domain, "thread"))
-	}
-	if n.threshold != base.threshold {
-		k.Formula("threshold", n.threshold)
-	}
-	k.Flag("standalone", n.standalone, base.standalone)
-	if n.bounded && !base.bounded {
-		k.Line("min = -0.05\nmax = 1.05")
-	}
-	k.Flag("overlap", n.overlap, base.overlap)
-	k.Flag("optional", n.optional, base.optional)
-	if !slices.Equal(n.sample, base.sample) {
-		k.List("sample", n.sample)
-	}
-	if n.about != base.about {
-		k.prose("about", n.about)
-	}
-	k.Changed("source", n.source, base.source)
-	return k.Bytes()
+	return n.Name
 }
