@@ -433,7 +433,7 @@ const nameLeastRoom = 24
 // room.
 func (t *diffWriter) narrowed(table [][]string) [][]string {
 	for _, head := range []string{"p", "new"} {
-		width := columnWidths(table)
+		width := page.Sizes(table...)
 		if t.room(width) >= width[0] {
 			break
 		}
@@ -443,17 +443,6 @@ func (t *diffWriter) narrowed(table [][]string) [][]string {
 		}
 	}
 	return table
-}
-
-// columnWidths are what the columns of lines of cells need.
-func columnWidths(table [][]string) []int {
-	width := make([]int, len(table[0]))
-	for _, cells := range table {
-		for k, c := range cells {
-			width[k] = max(width[k], page.Runes(c))
-		}
-	}
-	return width
 }
 
 // room is what the other columns leave for the first.
@@ -468,22 +457,12 @@ func (t *diffWriter) room(width []int) int {
 // aligned writes lines of cells, aligned: the first and the last of each to the left.
 // The first, which are names, are shortened if there is no room.
 func (t *diffWriter) aligned(table [][]string, styleOf func(int) style) {
-	width := columnWidths(table)
+	width := page.Sizes(table...)
 	width[0] = min(width[0], t.room(width))
 	for k, cells := range table {
 		cells[0] = shortName(cells[0], width[0])
-		var b strings.Builder
-		b.WriteString(strings.Repeat(" ", indent))
-		for i, c := range cells {
-			pad := strings.Repeat(" ", width[i]-page.Runes(c))
-			if left := i == 0 || i == len(cells)-1; left {
-				b.WriteString(c + pad)
-			} else {
-				b.WriteString(pad + c)
-			}
-			b.WriteString(strings.Repeat(" ", gap))
-		}
-		t.Out.WriteString(t.Paint(strings.TrimRight(b.String(), " "), styleOf(k)) + "\n")
+		line := page.Aligned(cells, width, gap, func(i int) bool { return i == 0 || i == len(cells)-1 })
+		t.Out.WriteString(t.Paint(strings.TrimRight(line, " "), styleOf(k)) + "\n")
 	}
 }
 

@@ -137,13 +137,12 @@ type column struct {
 
 // table writes rows in columns. What is in the first column is cut to fit the width.
 func table(b *strings.Builder, width int, columns []column, rows [][]string) {
-	sizes := make([]int, len(columns))
+	heads := make([]string, len(columns))
 	for i, c := range columns {
-		sizes[i] = page.Runes(c.head)
-		for _, r := range rows {
-			sizes[i] = max(sizes[i], page.Runes(r[i]))
-		}
+		heads[i] = c.head
 	}
+	rows = append([][]string{heads}, rows...)
+	sizes := page.Sizes(rows...)
 	total := page.Indent
 	for _, n := range sizes {
 		total += n
@@ -155,21 +154,10 @@ func table(b *strings.Builder, width int, columns []column, rows [][]string) {
 	if over := total + gap*(len(columns)-1) - width; over > 0 {
 		sizes[0] = max(sizes[0]-over, 8)
 	}
-	heads := make([]string, len(columns))
-	for i, c := range columns {
-		heads[i] = c.head
-	}
-	for _, r := range append([][]string{heads}, rows...) {
-		line := strings.Repeat(" ", page.Indent)
-		for i, cell := range r {
-			cell = page.Cut(cell, sizes[i])
-			if columns[i].right {
-				line += strings.Repeat(" ", sizes[i]-page.Runes(cell)) + cell
-			} else {
-				line += page.Padded(cell, sizes[i])
-			}
-			line += strings.Repeat(" ", gap)
-		}
+	for _, r := range rows {
+		cells := slices.Clone(r)
+		cells[0] = page.Cut(cells[0], sizes[0])
+		line := page.Aligned(cells, sizes, gap, func(i int) bool { return !columns[i].right })
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

@@ -209,3 +209,33 @@ func (l *Line) title(room int) string {
 	}
 	return Cut(l.Title, room)
 }
+
+// Sizes are the widths of the columns of rows.
+func Sizes(rows ...[]string) (sizes []int) {
+	for _, row := range rows {
+		for k, cell := range row {
+			if k == len(sizes) {
+				sizes = append(sizes, 0)
+			}
+			sizes[k] = max(sizes[k], Runes(cell))
+		}
+	}
+	return sizes
+}
+
+// Aligned is a row of cells in columns of some sizes, with a gap behind each. Cells of the
+// columns that are left begin there, others end at the right.
+func Aligned(cells []string, sizes []int, gap int, left func(column int) bool) string {
+	var b strings.Builder
+	b.WriteString(strings.Repeat(" ", Indent))
+	for k, cell := range cells {
+		pad := strings.Repeat(" ", max(0, sizes[k]-Runes(cell)))
+		if left(k) {
+			b.WriteString(cell + pad)
+		} else {
+			b.WriteString(pad + cell)
+		}
+		b.WriteString(strings.Repeat(" ", gap))
+	}
+	return b.String()
+}

@@ -115,22 +115,11 @@ func whole(n int64) string { return strconv.FormatInt(n, 10) }
 
 // columns prints a table whose last column takes the rest of the width.
 func (t *latencyPage) columns(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, c := range r[:len(r)-1] {
-			widths[i] = max(widths[i], page.Runes(c))
-		}
-	}
-	used := 0
-	for _, w := range widths {
-		used += w + gap
-	}
+	widths, last := page.Sizes(rows...), len(rows[0])-1
 	for k, r := range rows {
-		out := ""
-		for i, c := range r[:len(r)-1] {
-			out += fmt.Sprintf("%*s", widths[i]+gap, c)
-		}
-		out += "  " + page.Cut(page.Shorter(r[len(r)-1], t.Width-used-gap), max(16, t.Width-used-gap))
+		out := page.Aligned(r[:last], widths, gap, func(int) bool { return false })
+		room := t.Width - page.Runes(out)
+		out += page.Cut(page.Shorter(r[last], room), max(16, room))
 		st := plain
 		if k == 0 {
 			st = faint

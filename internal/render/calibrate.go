@@ -117,19 +117,18 @@ func (t *calibration) table(heading []string, rows []calibrationRow) {
 	if len(rows) == 0 {
 		return
 	}
-	widths := make([]int, len(heading))
-	for i, h := range heading {
-		widths[i] = page.Runes(h)
-	}
+	all := [][]string{heading}
 	for _, row := range rows {
-		for i, c := range row.cells {
-			widths[i] = max(widths[i], page.Runes(c))
-		}
+		all = append(all, row.cells)
 	}
-	t.Out.WriteString(t.Paint(cells(heading, widths), faint) + "\n")
+	widths := page.Sizes(all...)
+	cells := func(list []string) string {
+		return strings.TrimRight(page.Aligned(list, widths, gap, func(i int) bool { return i == 0 }), " ")
+	}
+	t.Out.WriteString(t.Paint(cells(heading), faint) + "\n")
 	for _, row := range rows {
 		if row.why == "" {
-			t.Out.WriteString(cells(row.cells, widths) + "\n")
+			t.Out.WriteString(cells(row.cells) + "\n")
 			continue
 		}
 		hang := indent + widths[0] + gap
@@ -147,19 +146,6 @@ func (t *calibration) table(heading []string, rows []calibrationRow) {
 type calibrationRow struct {
 	cells []string
 	why   string
-}
-
-func cells(list []string, widths []int) string {
-	var b strings.Builder
-	for i, c := range list {
-		pad := strings.Repeat(" ", widths[i]-page.Runes(c))
-		if i == 0 {
-			b.WriteString(strings.Repeat(" ", indent) + c + pad)
-			continue
-		}
-		b.WriteString(strings.Repeat(" ", gap) + pad + c)
-	}
-	return strings.TrimRight(b.String(), " ")
 }
 
 // short is a figure with three significant digits, or all before the point.
