@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testprom"
@@ -206,7 +207,7 @@ func TestWebConfig(t *testing.T) {
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "https://"), "/metrics")
 	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes, Extra: "    scheme: https\n    tls_config:\n      ca_file: " + filepath.Join(dir, "tls.crt") +
 		"\n    basic_auth:\n      username: carol\n      password: right\n"})
-	p.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
+	p.Wait("up", func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 }
 
 // TestStoreGone: a Prometheus that is killed and comes back costs nothing but the time
@@ -219,13 +220,13 @@ func TestStoreGone(t *testing.T) {
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
 	query := `cyclestack_cpu_seconds_total{service="a",mode="user"}`
 	first := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
-	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
+	first.Wait(query, func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 	h.use("system.slice/a.service", 1e6, 0)
-	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
+	first.Wait(query, func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 	first.Stop()
 	h.use("system.slice/a.service", 4e6, 0)
 	second := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
-	second.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 5 })
+	second.Wait(query, func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 5 })
 }
 
 // TestStoreFull: a store without room for the series refuses each scrape, and keeps nobody
@@ -241,13 +242,13 @@ func TestStoreFull(t *testing.T) {
 	a := serving(t, h, nil)
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
 	full := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes, Extra: "    sample_limit: 5\n"})
-	full.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
+	full.Wait("up", func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 	h.use("system.slice/"+name+".service", 3e6, 0)
 	roomy := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
-	roomy.Wait(`cyclestack_cpu_seconds_total{mode="user",service=~"(?s)a.*"}`, func(list []testprom.Sample) bool {
+	roomy.Wait(`cyclestack_cpu_seconds_total{mode="user",service=~"(?s)a.*"}`, func(list []fleet.Sample) bool {
 		return len(list) == 1 && list[0].Labels["service"] == name && list[0].Value == 3
 	})
-	full.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
+	full.Wait("up", func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 }
 
 // TestOldFormat: a scraper that does not ask for OpenMetrics gets what Prometheus had before.

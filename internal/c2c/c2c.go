@@ -9,6 +9,7 @@ package c2c
 
 import (
 	"cmp"
+	"encoding/json"
 	"math/bits"
 	"slices"
 
@@ -35,23 +36,34 @@ type Access struct {
 
 // Counts are of accesses, by what they are and where their data was. The names are perf's.
 type Counts struct {
-	Records                int64
-	Loads, Stores          int64
-	LocalHITM, RemoteHITM  int64 // loads from a line that another cache had modified
-	LocalPeer, RemotePeer  int64 // loads from another core's cache, in whatever state
-	L1, LFB, L2, LLC       int64 // loads that hit
-	RemoteHit              int64 // loads from a remote cache that had not modified the line
-	LocalDRAM, RemoteDRAM  int64
-	Miss                   int64
-	StoreL1Hit             int64
-	StoreL1Miss            int64
-	StoreNA                int64
-	Locked                 int64
-	BlockedData, BlockedBy int64 // by a store whose data or address conflicted
+	Records     int64 `json:"records"`
+	Loads       int64 `json:"loads"`
+	Stores      int64 `json:"stores"`
+	LocalHITM   int64 `json:"local_hitm"` // loads from a line that another cache had modified
+	RemoteHITM  int64 `json:"remote_hitm"`
+	LocalPeer   int64 `json:"local_peer"` // loads from another core's cache, in whatever state
+	RemotePeer  int64 `json:"remote_peer"`
+	LFB         int64 `json:"fill_buffer"` // loads that hit
+	L1          int64 `json:"l1"`
+	L2          int64 `json:"l2"`
+	LLC         int64 `json:"llc"`
+	RemoteHit   int64 `json:"remote_hit"` // loads from a remote cache that had not modified the line
+	LocalDRAM   int64 `json:"local_dram"`
+	RemoteDRAM  int64 `json:"remote_dram"`
+	Miss        int64 `json:"load_miss"`
+	StoreL1Hit  int64 `json:"store_l1_hit"`
+	StoreL1Miss int64 `json:"store_l1_miss"`
+	StoreNA     int64 `json:"store_na"`
+	Locked      int64 `json:"locked"`
+	BlockedData int64 `json:"blocked_data"` // by a store whose data or address conflicted
+	BlockedBy   int64 `json:"blocked_address"`
 
 	// Latencies of loads in cycles: from lines modified remotely, locally, from peers, and
 	// others.
-	RemoteHITMCycles, LocalHITMCycles, PeerCycles, LoadCycles Mean
+	RemoteHITMCycles Mean `json:"remote_hitm_cycles"`
+	LocalHITMCycles  Mean `json:"local_hitm_cycles"`
+	PeerCycles       Mean `json:"peer_cycles"`
+	LoadCycles       Mean `json:"load_cycles"`
 }
 
 // A Mean is a sum and its number of terms.
@@ -62,6 +74,14 @@ type Mean struct {
 
 // Value is the mean, 0 of nothing.
 func (m Mean) Value() float64 { return m.Sum / float64(max(1, m.N)) }
+
+// MarshalJSON implements json.Marshaler: the mean, null of nothing.
+func (m Mean) MarshalJSON() ([]byte, error) {
+	if m.N == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(m.Value())
+}
 
 func (m *Mean) add(v uint64) {
 	if v > 0 {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/extra"
+	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testprom"
 )
@@ -94,10 +95,10 @@ func TestAgentPrometheus(t *testing.T) {
 	url := export(t, "--source", "os", "--interval", "200ms", "--label", "region=here")
 	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
 	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: 250 * time.Millisecond})
-	p.Wait(`count_over_time(`+hostWhole+`[1m])`, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value >= 3 })
+	p.Wait(`count_over_time(`+hostWhole+`[1m])`, func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value >= 3 })
 	// Prometheus knows the agent's values of one moment, and its own scrapes lie between ours.
 	before := scrape(t, url)
-	p.Wait("timestamp("+hostWhole+") > "+strconv.FormatFloat(float64(time.Now().UnixMilli())/1e3, 'f', 3, 64), func(list []testprom.Sample) bool { return len(list) == 1 })
+	p.Wait("timestamp("+hostWhole+") > "+strconv.FormatFloat(float64(time.Now().UnixMilli())/1e3, 'f', 3, 64), func(list []fleet.Sample) bool { return len(list) == 1 })
 	got := p.Query(hostWhole)
 	after := scrape(t, url)
 	key := ""
@@ -182,19 +183,19 @@ func TestAgentKilled(t *testing.T) {
 	cmd, begin := run(), time.Now()
 	defer func() { kill(cmd) }()
 	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
-	p.Wait("count_over_time("+hostWhole+"[5m]) >= 1", func(list []testprom.Sample) bool { return len(list) == 1 })
+	p.Wait("count_over_time("+hostWhole+"[5m]) >= 1", func(list []fleet.Sample) bool { return len(list) == 1 })
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	p.Wait(`cyclestack_agent_reloads_total{result="ok"}`, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
+	p.Wait(`cyclestack_agent_reloads_total{result="ok"}`, func(list []fleet.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 	for i := range 3 {
 		more := fmt.Sprintf("count_over_time(%s[5m]) >= %d", hostWhole, 2*(i+1))
-		p.Wait(more, func(list []testprom.Sample) bool { return len(list) == 1 })
+		p.Wait(more, func(list []fleet.Sample) bool { return len(list) == 1 })
 		kill(cmd)
 		cmd = run()
 	}
-	p.Wait("resets("+hostWhole+"[5m]) == 3", func(list []testprom.Sample) bool { return len(list) == 1 })
-	p.Wait(hostWhole+" > 0", func(list []testprom.Sample) bool { return len(list) == 1 }) // it is 0 at the first scrape
+	p.Wait("resets("+hostWhole+"[5m]) == 3", func(list []fleet.Sample) bool { return len(list) == 1 })
+	p.Wait(hostWhole+" > 0", func(list []fleet.Sample) bool { return len(list) == 1 }) // it is 0 at the first scrape
 	got := p.Query(hostWhole)
 	most := time.Since(begin).Seconds() * float64(runtime.NumCPU())
 	if len(got) != 1 || got[0].Value <= 0 || got[0].Value > most {

@@ -208,53 +208,13 @@ func (t *latencyPage) sharedNotes(d *SharedLines, shown int) {
 //go:embed schema/c2c.v1.json
 var sharedSchema []byte
 
-type jsonCounts struct {
-	Records     int64        `json:"records"`
-	Loads       int64        `json:"loads"`
-	Stores      int64        `json:"stores"`
-	LocalHITM   int64        `json:"local_hitm"`
-	RemoteHITM  int64        `json:"remote_hitm"`
-	LocalPeer   int64        `json:"local_peer"`
-	RemotePeer  int64        `json:"remote_peer"`
-	FillBuffer  int64        `json:"fill_buffer"`
-	L1          int64        `json:"l1"`
-	L2          int64        `json:"l2"`
-	LLC         int64        `json:"llc"`
-	RemoteHit   int64        `json:"remote_hit"`
-	LocalDRAM   int64        `json:"local_dram"`
-	RemoteDRAM  int64        `json:"remote_dram"`
-	LoadMiss    int64        `json:"load_miss"`
-	StoreL1Hit  int64        `json:"store_l1_hit"`
-	StoreL1Miss int64        `json:"store_l1_miss"`
-	StoreNA     int64        `json:"store_na"`
-	Locked      int64        `json:"locked"`
-	BlockedData int64        `json:"blocked_data"`
-	BlockedAddr int64        `json:"blocked_address"`
-	RemoteMean  *page.Number `json:"remote_hitm_cycles"`
-	LocalMean   *page.Number `json:"local_hitm_cycles"`
-	PeerMean    *page.Number `json:"peer_cycles"`
-	LoadMean    *page.Number `json:"load_cycles"`
-}
-
-func meanJSON(m c2c.Mean) *page.Number {
-	if m.N == 0 {
-		return nil
-	}
-	return page.Known(m.Value())
-}
-
-func countsJSON(c *c2c.Counts) jsonCounts {
-	return jsonCounts{c.Records, c.Loads, c.Stores, c.LocalHITM, c.RemoteHITM, c.LocalPeer, c.RemotePeer, c.LFB, c.L1, c.L2, c.LLC, c.RemoteHit, c.LocalDRAM, c.RemoteDRAM, c.Miss,
-		c.StoreL1Hit, c.StoreL1Miss, c.StoreNA, c.Locked, c.BlockedData, c.BlockedBy, meanJSON(c.RemoteHITMCycles), meanJSON(c.LocalHITMCycles), meanJSON(c.PeerCycles), meanJSON(c.LoadCycles)}
-}
-
 type jsonShared struct {
 	Schema string       `json:"schema"`
 	Label  string       `json:"label,omitempty"`
 	CPU    string       `json:"cpu,omitempty"`
 	Events []string     `json:"events"`
 	Size   int          `json:"line_size"`
-	All    jsonCounts   `json:"all"`
+	All    c2c.Counts   `json:"all"`
 	Lines  []sharedLine `json:"lines"`
 	Notes  []string     `json:"notes,omitempty"`
 }
@@ -268,7 +228,7 @@ type sharedLine struct {
 	Threads int           `json:"threads"`
 	CPUs    int           `json:"cpus"`
 	Nodes   []int         `json:"nodes"`
-	Counts  jsonCounts    `json:"counts"`
+	Counts  c2c.Counts    `json:"counts"`
 	Places  []sharedPlace `json:"places"`
 }
 
@@ -281,20 +241,20 @@ type sharedPlace struct {
 	Threads  int        `json:"threads"`
 	CPUs     int        `json:"cpus"`
 	Nodes    []int      `json:"nodes"`
-	Counts   jsonCounts `json:"counts"`
+	Counts   c2c.Counts `json:"counts"`
 }
 
 func sharedDocument(d *SharedLines, o report.Options) any {
-	doc := jsonShared{Schema: "cyclestack.c2c/v1", Label: d.Label, CPU: d.CPU, Events: d.Events, Size: d.Size, All: countsJSON(&d.All), Lines: []sharedLine{}, Notes: o.Texts(d.Notes)}
+	doc := jsonShared{Schema: "cyclestack.c2c/v1", Label: d.Label, CPU: d.CPU, Events: d.Events, Size: d.Size, All: d.All, Lines: []sharedLine{}, Notes: o.Texts(d.Notes)}
 	for i, x := range d.Lines {
 		if d.Top > 0 && i >= d.Top {
 			break
 		}
 		l := sharedLine{Address: fmt.Sprintf("%#x", x.Addr), PID: x.PID, Data: d.data(x), Sharing: x.Sharing.String(), Share: page.Number(d.share(x)), Threads: x.Threads, CPUs: x.CPUs,
-			Nodes: x.Nodes, Counts: countsJSON(&x.Counts)}
+			Nodes: x.Nodes, Counts: x.Counts}
 		for _, p := range x.Places {
 			c := d.Code[p.First]
-			l.Places = append(l.Places, sharedPlace{p.Offset, p.PID, fmt.Sprintf("%#x", p.IP), c.Function, c.Line, p.Threads, p.CPUs, p.Nodes, countsJSON(&p.Counts)})
+			l.Places = append(l.Places, sharedPlace{p.Offset, p.PID, fmt.Sprintf("%#x", p.IP), c.Function, c.Line, p.Threads, p.CPUs, p.Nodes, p.Counts})
 		}
 		doc.Lines = append(doc.Lines, l)
 	}

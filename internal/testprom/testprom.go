@@ -2,24 +2,21 @@
 package testprom
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
 )
 
 // A Server is a Prometheus on the loopback interface. It ends with the test.
 type Server struct {
 	*testfleet.Server
-	t testing.TB
+	t     testing.TB
+	store *fleet.Store
 }
 
 // Job is what a server scrapes.
@@ -50,53 +47,25 @@ func Start(t testing.TB, job Job) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	return &Server{s, t}
-}
-
-// A Sample is one series of an answer.
-type Sample struct {
-	Labels map[string]string
-	Value  float64
+	store, err := fleet.Open(fleet.Access{URL: s.URL, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Server{s, t, store}
 }
 
 // Query evaluates an expression now.
-func (s *Server) Query(expr string) []Sample {
+func (s *Server) Query(expr string) []fleet.Sample {
 	s.t.Helper()
-	answer, err := http.PostForm(s.URL+"/api/v1/query", url.Values{"query": {expr}})
+	list, err := s.store.Query(s.t.Context(), expr, time.Now())
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var d struct {
-		Status, Error string
-		Data          struct {
-			Result []struct {
-				Metric map[string]string
-				Value  [2]any
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &d); err != nil || d.Status != "success" {
-		s.t.Fatalf("%s: %v %s", expr, err, text)
-	}
-	var list []Sample
-	for _, r := range d.Data.Result {
-		value, _ := r.Value[1].(string)
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		list = append(list, Sample{r.Metric, v})
+		s.t.Fatalf("%s: %v", expr, err)
 	}
 	return list
 }
 
 // Wait evaluates an expression until a result is as wanted.
-func (s *Server) Wait(expr string, wanted func([]Sample) bool) []Sample {
+func (s *Server) Wait(expr string, wanted func([]fleet.Sample) bool) []fleet.Sample {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		list := s.Query(expr)
