@@ -214,6 +214,7 @@ type simulatedProgram struct {
 	cycles    float64
 	parts     []share // Issue, Branch_Misprediction and so on
 	functions []share // most cycles first
+	shown     []share // by the cycles where a sampler would see them; nil if the simulator does not say
 }
 
 // A share is a function's part of a program's cycles, or of its samples.
@@ -345,7 +346,46 @@ func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, pe
 		}
 	}
 	s.functions = withErrors(ranked(functions), errors)
+	if shown := shownCycles(t, kept); shown != nil {
+		s.shown = withErrors(ranked(shown), errors)
+	}
 	return s
+}
+
+// shownCycles reads the cycles of functions where a sampler would see them; nil if the file has
+// none.
+func shownCycles(t *testing.T, kept string) map[string]float64 {
+	t.Helper()
+	text, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	names, functions, now := map[string]string{}, map[string]float64{}, ""
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "events:"):
+			if events = words[1:]; !slices.Contains(events, "Cs") {
+				return nil
+			}
+		case strings.HasPrefix(line, "fn="):
+			id, name, _ := strings.Cut(strings.TrimSpace(line[len("fn="):]), " ")
+			if name != "" {
+				names[id] = name
+			}
+			now = names[id]
+		case strings.HasPrefix(line, "0x"):
+			if at := slices.Index(events, "Cs") + 2; at < len(words) {
+				v, err := strconv.ParseFloat(words[at], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				functions[now] += v
+			}
+		}
+	}
+	return functions
 }
 
 // withErrors adds errors by plain name.

@@ -7,6 +7,8 @@
 //	switch a := h.Data(pc, addr, false); a.Level {
 //	case caches.Memory:
 //
+// The second and third level have physical addresses, and pages lie anywhere.
+//
 // All levels allocate on a write. The first two replace the line used longest ago, and the
 // third any line. Lines that are written are written back when they are replaced. A load or
 // store at one instruction that advances by the same distance is prefetched into the first
@@ -247,8 +249,8 @@ func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {
 
 // Back simulates that the first level writes a line back, and adds its Moves.
 func (h *Hierarchy) Back(line uint64) {
-	if !h.l2.mark(line, dirty) {
-		h.fillSecond(line, dirty)
+	if at := physical(line); !h.l2.mark(at, dirty) {
+		h.fillSecond(at, dirty)
 	}
 }
 
@@ -270,7 +272,7 @@ func (h *Hierarchy) Code(addr uint64) Level {
 	}
 	level, _ := h.fetch(line)
 	h.l1i.fill(line, 0)
-	if next := line + 1; !h.l1i.has(next) && h.l2.has(next) { // the next line is fetched ahead
+	if next := line + 1; !h.l1i.has(next) && h.l2.has(physical(next)) { // the next line is fetched ahead
 		h.l1i.fill(next, prefetched)
 	}
 	return level
@@ -304,27 +306,44 @@ func (h *Hierarchy) translate(page uint64) Level {
 
 // fetch finds a line behind the first level, and brings it into the second.
 func (h *Hierarchy) fetch(line uint64) (level Level, ahead bool) {
-	if had, ok := h.l2.use(line, 0); ok {
+	at := physical(line)
+	if had, ok := h.l2.use(at, 0); ok {
 		return Second, had&prefetched != 0
 	}
 	level = h.behind(line)
-	h.fillSecond(line, 0)
+	h.fillSecond(at, 0)
 	return level, false
 }
 
-// behind finds a line behind the second level.
+// physical returns the physical address of a line. The second and third level have their sets by
+// it, and pages of 4 KiB lie anywhere. So some sets have more lines in use than others. Loads in a
+// random cycle through 1, 1.5, 2 and 3 MiB take 22, 27 to 38, 62 to 85 and 131 to 145 cycles on a
+// Redwood Cove. Its second level has 2 MiB, a hit takes 16 cycles, and a miss 130. Here 0, 19,
+// 50 and 98 % miss. The page's number is mixed as in MurmurHash3.
+func physical(line uint64) uint64 {
+	const bits, within = 29, pageBits - LineBits
+	page := line >> within * spread
+	page = (page ^ page>>32) * spread
+	return page>>(64-bits)<<within | line%(1<<within)
+}
+
+// spread is an odd number that mixes the bits of its factor: 2^64 divided by the golden ratio.
+const spread = 0x9e3779b97f4a7c15
+
+// behind finds a line behind the second level, and brings it into the third.
 func (h *Hierarchy) behind(line uint64) Level {
 	if !h.l3.exists {
 		return Memory
 	}
-	if _, ok := h.l3.use(line, 0); ok {
+	at := physical(line)
+	if _, ok := h.l3.use(at, 0); ok {
 		return Third
 	}
 	if h.Touched != nil && h.Touched(line>>(pageBits-LineBits)) {
 		h.written(line >> (pageBits - LineBits))
 		return Third
 	}
-	if old, flags := h.l3.fill(line, 0); flags&dirty != 0 {
+	if old, flags := h.l3.fill(at, 0); flags&dirty != 0 {
 		h.moved = append(h.moved, Move{Line: old, From: Memory, Back: true})
 	}
 	return Memory
@@ -333,7 +352,8 @@ func (h *Hierarchy) behind(line uint64) Level {
 // written brings a page into the third level that the kernel has just written.
 func (h *Hierarchy) written(page uint64) {
 	const lines = 1 << (pageBits - LineBits)
-	for line := page * lines; line < (page+1)*lines; line++ {
+	first := physical(page * lines)
+	for line := first; line < first+lines; line++ {
 		if _, ok := h.l3.use(line, dirty); ok {
 			continue
 		}
@@ -341,7 +361,7 @@ func (h *Hierarchy) written(page uint64) {
 	}
 }
 
-// fillSecond brings a line into the second level.
+// fillSecond brings a line, by its physical address, into the second level.
 func (h *Hierarchy) fillSecond(line uint64, flags uint32) {
 	old, had := h.l2.fill(line, flags)
 	if had&dirty == 0 {

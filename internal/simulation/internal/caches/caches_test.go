@@ -161,3 +161,25 @@ func TestHalf(t *testing.T) {
 		t.Errorf("%.3f of the loads go to memory, want a half", share)
 	}
 }
+
+// TestPages checks that pages lie anywhere. Of a random cycle through three quarters of the second
+// level a part misses it, and of one through all of it a half.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ bytes, least, most int }{{1 << 20, 0, 5}, {3 << 19, 5, 25}, {2 << 20, 35, 70}, {3 << 20, 85, 100}} {
+		h := caches.New(caches.Config{L1I: caches.Size{Bytes: 64 << 10, Ways: 16}, L1D: caches.Size{Bytes: 48 << 10, Ways: 12}, L2: caches.Size{Bytes: 2 << 20, Ways: 16},
+			L3: caches.Size{Bytes: 32 << 20, Ways: 16}, TLB1: caches.Size{Bytes: 72, Ways: 6}, TLB2: caches.Size{Bytes: 2048, Ways: 8}}, nil)
+		cycle := rand.New(rand.NewPCG(1, 2)).Perm(tt.bytes >> caches.LineBits)
+		missed := 0
+		for round := range 3 {
+			for i, line := range cycle {
+				if a := h.Data(uint64(i), uint64(line)<<caches.LineBits, false); round == 2 && a.Level > caches.Second {
+					missed++
+				}
+			}
+		}
+		if share := 100 * missed / len(cycle); share < tt.least || share > tt.most {
+			t.Errorf("%d KiB: %d %% miss the second level, want %d to %d", tt.bytes>>10, share, tt.least, tt.most)
+		}
+	}
+}

@@ -47,9 +47,10 @@ func (h *Hierarchy) advance(pc, addr uint64) {
 	if next>>pageBits != addr>>pageBits || h.early.has(line) {
 		return
 	}
-	if _, ok := h.l2.use(line, 0); !ok {
+	at := physical(line)
+	if _, ok := h.l2.use(at, 0); !ok {
 		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
-		h.fillSecond(line, 0)
+		h.fillSecond(at, 0)
 	}
 	h.early.fill(line, prefetched)
 }
@@ -130,10 +131,11 @@ func (h *Hierarchy) ahead(s *stream) {
 			next = s.last - 1
 		}
 		s.ahead = next
-		if h.l2.has(next) {
+		at := physical(next)
+		if h.l2.has(at) {
 			continue
 		}
 		h.moved = append(h.moved, Move{Line: next, From: h.behind(next)})
-		h.fillSecond(next, prefetched)
+		h.fillSecond(at, prefetched)
 	}
 }

@@ -173,6 +173,7 @@ type sample struct {
 	timed              float64
 	ideal, lost, waits float64
 	late               [parts]float64 // cycles that accesses were late, by reason
+	sampled            float64        // cycles that a sampler by the clock would find it at
 
 	settled  parts3
 	of       *function      // once it was in a window

@@ -159,6 +159,7 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 		d.spend(to, costLost, real-ideal)
 	}
 	d.count(in)
+	in.sampled += d.each * full
 	d.before = in
 }
 
@@ -214,6 +215,7 @@ func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts 
 	d.spend(in, costIdeal, cycles)
 	d.spend(in, costWaits, wait)
 	d.count(in)
+	in.sampled += d.each * (cycles + wait)
 }
 
 // repeatedMisses are how many lines a string instruction fetches at a time.

@@ -116,6 +116,7 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	for _, v := range []float64{miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second), miss(in.misses[0], last), miss(in.misses[1], last)} {
 		list = append(list, when(!timed, v))
 	}
+	list = append(list, when(timed, n*in.sampled/in.timed))
 	for _, v := range in.variance {
 		list = append(list, v/valgrind.VarianceUnit)
 	}

@@ -14,17 +14,21 @@ import (
 // function, as the windows of the function differ. They are no counts, and have no columns.
 var varianceEvents = [...]string{"Vt", "Vbt", "Vwt"}
 
+// showsEvent is the cycles of a run where samples by the clock would be: at the instruction that
+// waits for another. It is for other programs. Accounts have cycles where their causes are.
+const showsEvent = "Cs"
+
 // VarianceUnit is the unit of variances in files: the square of a thousand cycles.
 const VarianceUnit = 1e6
 
 // waitEvents are the parts of waiting for data.
 var waitEvents = []string{"C2t", "C3t", "Cmt", pageEvent}
 
-// shown returns the events that have columns: all but variances. A file of nothing else has
-// all.
+// shown returns the events that have columns: all but variances and showsEvent. A file of nothing
+// else has all.
 func (r *Reader) shown() (list []int) {
 	for i, e := range r.events {
-		if r.header.sampling == "" || !slices.Contains(varianceEvents[:], e) {
+		if r.header.sampling == "" || e != showsEvent && !slices.Contains(varianceEvents[:], e) {
 			list = append(list, i)
 		}
 	}

@@ -20,7 +20,7 @@ func timedNames() []string {
 		name, _ := addedEvent(i)
 		list = append(list, name)
 	}
-	return append(list, varianceEvents[:]...)
+	return append(append(list, showsEvent), varianceEvents[:]...)
 }
 
 // walkEvent is accesses whose page no TLB has. Names differ by more than the case of letters.
@@ -89,6 +89,7 @@ func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 		name, about := addedEvent(i)
 		fmt.Fprintf(f.out, "event: %s: %s\n", name, about)
 	}
+	fmt.Fprintf(f.out, "event: %s: cycles of the core, where samples by the clock would be\n", showsEvent)
 	fmt.Fprint(f.out, "positions: instr line\nevents:")
 	for _, i := range writtenOrder {
 		fmt.Fprintf(f.out, " %s", EmulatedEvents[i])
