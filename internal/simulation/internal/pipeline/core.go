@@ -36,6 +36,7 @@ type frontEnd struct {
 type backEnd struct {
 	dispatch   int // micro-ops in a cycle
 	retire     int
+	callEnds   bool // a call is the last that is retired in its cycle
 	reorder    int // micro-ops between dispatch and retirement
 	schedulers []scheduler
 	inTurn     bool // schedulers get computations in turn, and accesses to memory apart: see queues.next

@@ -167,6 +167,8 @@ type frontEndKeys struct {
 type backEndKeys struct {
 	Dispatch, Retire, Reorder int
 
+	CallEnds bool `toml:"call-ends"`
+
 	Schedulers       []schedulerEntry
 	InTurn           bool             `toml:"in-turn"`
 	VectorSchedulers []schedulerEntry `toml:"vector-schedulers"`
@@ -334,7 +336,7 @@ func (r *coreReader) set() {
 	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
 		r.problem("unlaminates = %q", f.Unlaminates)
 	}
-	c.dispatch, c.retire, c.reorder = f.Dispatch, f.Retire, f.Reorder
+	c.dispatch, c.retire, c.callEnds, c.reorder = f.Dispatch, f.Retire, f.CallEnds, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)

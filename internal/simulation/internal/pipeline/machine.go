@@ -805,6 +805,9 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 	for m.retires += slots; m.retires > m.core.retire; m.retires -= m.core.retire {
 		m.retired++
 	}
+	if m.core.callEnds && (op.Class == Call || op.Class == IndirectCall) {
+		m.retires = m.core.retire
+	}
 	for range min(slots, len(m.reorder.times)) {
 		m.reorder.put(m.retired)
 	}
