@@ -370,10 +370,10 @@ func (p *processorTime) add(user, kernel float64) {
 // user is the user mode's share of the fastest run.
 func (p *processorTime) user() float64 { return p.least * p.inUser / p.all }
 
-// emulatedVariants hide from programs what QEMU 7.2's processor lacks. So libraries and Go run the
-// same variants of memcmp and of SHA-256 when they are sampled as when they are simulated.
+// emulatedVariants hide from programs what QEMU 7.2's processor lacks. So what is sampled has
+// the same variants of memcmp and of SHA-256 as what is simulated.
 var emulatedVariants = []string{
-	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-RTM",
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-RTM,-Prefer_No_VZEROUPPER",
 	"GODEBUG=cpu.avx512f=off,cpu.avx512bw=off,cpu.avx512vl=off,cpu.sha=off",
 }
 

@@ -162,8 +162,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestPages checks that pages lie anywhere. Of a random cycle through three quarters of the second
-// level a part misses it, and of one through all of it a half.
+// TestPages checks that pages lie anywhere. A part of a random cycle through three quarters of
+// the second level misses it. So does a half of one through all of it.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ bytes, least, most int }{{1 << 20, 0, 5}, {3 << 19, 5, 25}, {2 << 20, 35, 70}, {3 << 20, 85, 100}} {

@@ -37,7 +37,7 @@ type backEnd struct {
 	dispatch   int // micro-ops in a cycle
 	retire     int
 	callEnds   bool // a call is the last that is retired in its cycle
-	reorder    int // micro-ops between dispatch and retirement
+	reorder    int  // micro-ops between dispatch and retirement
 	schedulers []scheduler
 	inTurn     bool // schedulers get computations in turn, and accesses to memory apart: see queues.next
 	// If vectors have their own schedulers, vectorQueue micro-ops wait for room in one, without
