@@ -317,8 +317,8 @@ func (h *Hierarchy) fetch(line uint64) (level Level, ahead bool) {
 
 // physical returns the physical address of a line. The second and third level have their sets by
 // it, and pages of 4 KiB lie anywhere. So some sets have more lines in use than others. A load in a
-// random cycle through 1 MiB takes 22 cycles on a Redwood Cove. Through 1.5 MiB it takes 27 to 38,
-// through 2 MiB 62 to 85, and through 3 MiB 131 to 145. A hit of its second level takes 16, and a
+// random cycle through 1 MiB takes 22 cycles on a Redwood Cove. Through 1.5 MiB it takes 27 to 38.
+// Through 2 MiB it takes 62 to 85, and through 3 MiB 131 to 145. A hit of its second level takes 16, and a
 // miss 130. Here 0, 19, 50 and 98 % miss. The page's number is mixed as in MurmurHash3.
 func physical(line uint64) uint64 {
 	const bits, within = 29, pageBits - LineBits
