@@ -37,8 +37,8 @@ func (a *app) simulate() *cobra.Command {
 then again in QEMU's user mode emulation, without output: that takes some twenty times
 as long. The caches see the whole run, and a model of the core samples of it. A C
 compiler builds a plugin for QEMU when it is first needed. Without QEMU the program runs
-twice under valgrind, which takes longer. Programs for arm64 and riscv64 are emulated as
-well, without the model of the core. The account goes to standard error. What was
+twice under valgrind, which takes longer. Programs for arm64, riscv64 and ppc64le are
+emulated as well, and of these arm64 has a model of a core. The account goes to standard error. What was
 simulated goes to callgrind.data, for 'cyclestack report', 'annotate' and 'diff'; the
 file that was there before is kept as callgrind.data.old.`,
 		Example: `  cyclestack simulate -- ./solver input.csv

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,6 +144,28 @@ func TestCaches(t *testing.T) {
 		if h, note, err := cachesOf(m, ""); err != nil || !strings.Contains(h.String(), tt.want) || !strings.Contains(note.Text, tt.note) || (note.Text != "") != (tt.note != "") {
 			t.Errorf("%s: %v, note %q, %v; want %s, note %q", name, h, note, err, tt.want, tt.note)
 		}
+	}
+}
+
+// TestSelfTimed says that a program which reads the clock does less in the simulator. The first run
+// of one for another processor is in the simulator as well, and says nothing.
+func TestSelfTimed(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done")
+	if err := cmd.Run(); err != nil || cmd.ProcessState.UserTime() < 20*time.Millisecond {
+		t.Skip("the shell has no processor time to compare: ", err, cmd.ProcessState)
+	}
+	s := &Simulator{m: measurement(t, resolve.Choice{Params: []resolve.Param{{Name: clockParameter, Value: "1e9"}}}, machine()), state: cmd.ProcessState, result: &simulation.Result{Timed: true}}
+	if err := s.Resolve(); err != nil {
+		t.Fatal(err)
+	}
+	table := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: "Ct"}}, Scopes: []counts.Scope{{Kind: counts.Run}}})
+	table.Cell(0, 0).Value = 1000
+	if note := s.selfTimed(table); !strings.Contains(note.Text, "does less") {
+		t.Errorf("note %q, want that the program does less", note.Text)
+	}
+	s.foreign = true
+	if note := s.selfTimed(table); note.Text != "" {
+		t.Errorf("note %q of a program for another processor", note.Text)
 	}
 }
 
