@@ -219,12 +219,6 @@ func (c *callchains) sumsOf(col int32, a *perfdata.Amount) uint32 {
 	return uint32(len(c.common) - 1)
 }
 
-// sum returns the sum of so many.
-func (a amountOf) sum(samples uint32) stackSum {
-	n := float64(samples)
-	return stackSum{value: a.value * n, squares: a.value * a.value * n, samples: samples}
-}
-
 // add adds an amount of a sample to those that wait. The calls of its callchain are the last
 // ones that were hashed.
 func (s *Stacks) add(chain hashedChain, col int, a *perfdata.Amount) {
@@ -425,9 +419,9 @@ func (s *Stacks) settled(n int, at uint32, samples uint64) {
 	number := int(chain.sums & maxSums)
 	if chain.sums&mixedSums == 0 {
 		for samples > 0 {
-			some := min(samples, math.MaxUint32)
-			sum := c.common[number].sum(uint32(some))
-			add(int(c.common[number].column), &sum)
+			some, is := min(samples, math.MaxUint32), c.common[number]
+			sum := stackSum{value: is.value * float64(some), squares: is.value * is.value * float64(some), samples: uint32(some)}
+			add(int(is.column), &sum)
 			samples -= some
 		}
 		return
