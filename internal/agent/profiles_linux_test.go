@@ -62,6 +62,9 @@ func spinning(t *testing.T, mount, name string) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
+// profileLength is how long a profile takes. The programs take all processors for so long.
+const profileLength = 300 * time.Millisecond
+
 // TestProfiles: what is pushed are profiles by service, as pprof and OpenTelemetry read them.
 // A program's samples are in the profile of its own service.
 func TestProfiles(t *testing.T) {
@@ -111,11 +114,12 @@ func TestProfiles(t *testing.T) {
 	}
 	a.tick(t.Context())
 	p := newPusher(a, "profiles")
+
 	// A busy machine may not let a program run within a profile. Then another is taken.
 	profiled := func(path string, read func() map[string]map[string]int64) (threads map[string]map[string]int64) {
 		for range 20 {
 			clear(ingested)
-			if err := p.profile(t.Context(), server.URL+path, time.Second); err != nil {
+			if err := p.profile(t.Context(), server.URL+path, profileLength); err != nil {
 				t.Skip(err) // the clock cannot be sampled here
 			}
 			mu.Lock()
@@ -195,7 +199,7 @@ func threadsOf(t *testing.T, data *profiles.ProfilesData) map[string]map[string]
 		}
 		threads[service] = map[string]int64{}
 		for _, p := range r.ScopeProfiles[0].Profiles {
-			if p.TimeUnixNano == 0 || p.DurationNano < uint64(time.Second) || d.StringTable[p.SampleType.TypeStrindex] == "" || d.StringTable[p.SampleType.UnitStrindex] == "" {
+			if p.TimeUnixNano == 0 || p.DurationNano < uint64(profileLength) || d.StringTable[p.SampleType.TypeStrindex] == "" || d.StringTable[p.SampleType.UnitStrindex] == "" {
 				t.Errorf("%v", p)
 			}
 			for _, s := range p.Samples {

@@ -137,6 +137,7 @@ var tripsComment = regexp.MustCompile(`// trips (\d+)`)
 // TestAnnotateTrips has the trip counts of compiled loops, from samples of instructions
 // executed as often as valgrind says.
 func TestAnnotateTrips(t *testing.T) {
+	t.Parallel()
 	for _, level := range []string{"-O1", "-O2"} {
 		t.Run(level, func(t *testing.T) {
 			program := buildProgram(t, "trips.c", tripsSource, "gcc", level, "-g", "-no-pie", "-fno-inline", "-fno-tree-vectorize", "-o")
@@ -205,6 +206,7 @@ func perfAnnotate(t *testing.T, file, symbol string) map[string]float64 {
 // TestAnnotateWorkloads compares the shares of instructions with perf annotate's, and those of
 // loops with what the programs do.
 func TestAnnotateWorkloads(t *testing.T) {
+	t.Parallel()
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {
 			file := recordWorkload(t, w, "-e", "cpu-clock")

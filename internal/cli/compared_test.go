@@ -88,6 +88,7 @@ var comparisons = []struct {
 // prints of it, by row. Code of several names may have another one in perf: rows that differ
 // have the same sum in each module. Code of no file has a row for each address in perf. -v prints the table of docs/profile.md.
 func TestComparedWithPerf(t *testing.T) {
+	t.Parallel()
 	perf := needPerf(t)
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "calls"), filepath.Join(dir, "perf.data")
@@ -197,6 +198,7 @@ func rowsOf(t *testing.T, args ...string) map[codeName]int {
 // TestPerfScriptText compares reports of a recording with those of the text that perf script prints
 // of it: the samples of each module and thread name, and of functions that both name.
 func TestPerfScriptText(t *testing.T) {
+	t.Parallel()
 	perf := needPerf(t)
 	dir := t.TempDir()
 	program, file, text := filepath.Join(dir, "calls"), filepath.Join(dir, "perf.data"), filepath.Join(dir, "samples.txt")

@@ -296,6 +296,7 @@ func builds(t *testing.T) (paths [2]string) {
 // functions, and that their differences add up. CYCLESTACK_DIFF_TRIALS=20 makes so
 // many trials of ten runs each, and fails if more than one in twenty goes wrong.
 func TestDiffRealRuns(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it runs programs for seconds")
 	}
@@ -306,7 +307,7 @@ func TestDiffRealRuns(t *testing.T) {
 	trials, _ := strconv.Atoi(os.Getenv("CYCLESTACK_DIFF_TRIALS"))
 	runs, rounds := 10, "4000"
 	if trials == 0 {
-		trials, runs, rounds = 1, 2, "400"
+		trials, runs, rounds = 1, 2, "150"
 	}
 	apps := builds(t)
 	alarms, found, blamed := 0, 0, 0

@@ -94,6 +94,7 @@ var ibsField = regexp.MustCompile(`(CompToRetCtr|TagToRetCtr|OpBrnTaken|OpBrnMis
 // TestIBSLikePerf compares the counts of each instruction with sums of the fields that perf
 // report -D prints.
 func TestIBSLikePerf(t *testing.T) {
+	t.Parallel()
 	for name, cpu := range hardware.AMDs {
 		file := hardware.Write(t, "perf.data", hardware.IBS(t, cpu, "program", hardware.RandomIBS(3000, 7), nil))
 		want := map[uint64]map[string]float64{}

@@ -83,6 +83,7 @@ func perfScript(t testing.TB, file string) (list []scripted, first float64) {
 // TestReportParts records threads and processes, and splits them into parts. It compares
 // each part with the sum of what perf script prints of it.
 func TestReportParts(t *testing.T) {
+	t.Parallel()
 	file := recordWorkload(t, threaded, "-e", "cpu-clock", "-e", "page-faults", "--sample-cpu", "--all-cgroups")
 	list, first := perfScript(t, file)
 	middle := list[len(list)/2].time
@@ -164,6 +165,7 @@ func TestReportParts(t *testing.T) {
 // TestReportGroupReads compares the counts of groups with sums of perf's. The groups are
 // read with each sample of their leader (:S).
 func TestReportGroupReads(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"-e", "{cpu-clock,page-faults,minor-faults,context-switches}:S"},
 		{"-e", "{page-faults,cpu-clock,task-clock}:S", "--per-thread"},
@@ -210,6 +212,7 @@ func TestReportGroupReads(t *testing.T) {
 // TestReportLost has a recording with more samples than its buffer takes: what was lost
 // is said, as many as perf says.
 func TestReportLost(t *testing.T) {
+	t.Parallel()
 	file := recordWorkload(t, faulting, "-c", "1", "-e", "page-faults", "-m", "1", "-g")
 	c := exec.Command("perf", "report", "--stdio", "-g", "none", "-i", file)
 	c.Env = append(os.Environ(), "LC_ALL=C", "PERF_CONFIG=/dev/null")

@@ -331,6 +331,7 @@ func recordHere(t *testing.T, args ...string) string {
 // TestRecordPerf records here, and has perf read it: it finds what we do. Five kinds are
 // recorded with -long only.
 func TestRecordPerf(t *testing.T) {
+	t.Parallel()
 	needSampling(t, false)
 	perf := needPerf(t)
 	for _, tt := range []struct {
@@ -415,6 +416,7 @@ func TestRecordProcess(t *testing.T) {
 
 // TestPerfRecorded records with perf, and reads that: we find what perf does.
 func TestPerfRecorded(t *testing.T) {
+	t.Parallel()
 	perf := needPerf(t)
 	for _, tt := range []struct {
 		name string

@@ -19,6 +19,7 @@ import (
 // TestSwitchOutput records into one file after the other. Each is complete. All samples are
 // in one of them, in the order of time and with the names of their code.
 func TestSwitchOutput(t *testing.T) {
+	t.Parallel()
 	needSampling(t, false)
 	perf := needPerf(t)
 	for _, more := range [][]string{nil, {"-z", "--switch-output=2K"}, {"--switch-max-files", "2"}} {

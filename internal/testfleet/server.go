@@ -74,7 +74,7 @@ func start(dir, program, ready, write string, args func(address string) []string
 		return nil, err
 	}
 	go func() { _ = s.cmd.Wait(); close(s.dead) }()
-	for range 600 {
+	for range 2400 { // on a busy machine it begins late
 		if res, err := http.Get(s.URL + ready); err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {
@@ -89,7 +89,7 @@ func start(dir, program, ready, write string, args func(address string) []string
 		}
 	}
 	s.Stop()
-	return nil, fmt.Errorf("%s is not ready after 30 s", program)
+	return nil, fmt.Errorf("%s is not ready after 2 minutes", program)
 }
 
 // Stop ends the store.
@@ -104,7 +104,7 @@ func (s *Server) Stop() {
 func (s *Server) Wait(series int, at time.Time) error {
 	q := url.Values{"query": {`count({job="cyclestack"})`}, "time": {strconv.FormatInt(at.Unix(), 10)}, "nocache": {"1"}}
 	text := ""
-	for range 200 {
+	for range 1200 {
 		res, err := http.Get(s.URL + "/api/v1/query?" + q.Encode())
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *Server) Wait(series int, at time.Time) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("not %d series after 20 s: %s", series, text)
+	return fmt.Errorf("not %d series after 2 minutes: %s", series, text)
 }
 
 // Reload makes a Prometheus read its configuration again.

@@ -216,6 +216,19 @@ func TestIntervalsAlone(t *testing.T) {
 	times(0, len(list)-1)
 }
 
+// TestNothingCounted: a tree whose values are all 0 is drawn without an error.
+func TestNothingCounted(t *testing.T) {
+	t.Parallel()
+	d := documentOf(t, "report", "examples/power7-cpi.txt")
+	for _, n := range d["accounts"].([]any)[0].(map[string]any)["nodes"].([]any) {
+		n.(map[string]any)["value"] = 0
+	}
+	tab := open(t, testbrowser.New(t), pageOf(t, d, documentOf(t, "models", "--cpu", "power7", "--model", "power7-cpi")))
+	if rows := tab.Texts("#tree tbody tr"); len(rows) < 5 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
 // TestPagesOfStat: pages of stat that have no account of all begin with the verdicts of their
 // rows.
 func TestPagesOfStat(t *testing.T) {

@@ -37,7 +37,7 @@ export function boxesOf(nodes: Node[], share: (n: Node) => boolean, whole = 0): 
     (parent ? parent.below : roots).push(b);
   }
   const sum = (list: Box[]) => list.reduce((t, b) => t + b.w, 0);
-  const scale = whole || (roots.length > 0 && share(roots[0].node) ? Math.max(1, sum(roots)) : sum(roots));
+  const scale = whole || (roots.length > 0 && share(roots[0].node) ? Math.max(1, sum(roots)) : sum(roots)) || 1;
   const place = (list: Box[], x: number, room: number) => {
     const total = sum(list), squeeze = total > room && total > 0 ? room / total : 1;
     for (const b of list) {
@@ -48,7 +48,7 @@ export function boxesOf(nodes: Node[], share: (n: Node) => boolean, whole = 0): 
       place(b.below, b.x, b.w);
     }
   };
-  for (const b of roots) b.w /= scale || 1;
+  for (const b of roots) b.w /= scale;
   place(roots, 0, 1);
   return boxes;
 }
