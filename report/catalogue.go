@@ -1,20 +1,7 @@
 package report
 
 import (
-	_ "embed" // for the schemas
-
 	"github.com/cyclestack/cyclestack/model"
-)
-
-// The JSON Schemas of the documents that the json formats of [Methods] and [Trees],
-// [Events] and [Findings] write.
-var (
-	//go:embed schema/models.v1.json
-	modelsSchema []byte
-	//go:embed schema/events.v1.json
-	eventsSchema []byte
-	//go:embed schema/lint.v1.json
-	lintSchema []byte
 )
 
 type jsonCatalogue struct {

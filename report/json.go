@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	_ "embed" // for the schema
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,12 +11,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
-
-// accountSchema is the JSON Schema of the document that the json format
-// writes.
-//
-//go:embed schema/account.v1.json
-var accountSchema []byte
 
 // A Head is what JSON documents begin with.
 type Head struct {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed" // for the schema
 	"fmt"
 	"io"
 	"slices"
@@ -12,11 +11,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/plan"
 )
-
-// planSchema is the JSON Schema of the document that the json format of a plan writes.
-//
-//go:embed schema/plan.v1.json
-var planSchema []byte
 
 // PlanSeconds is the length of the run that a printed plan's expected errors are for.
 const PlanSeconds = 10

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"embed"
 	"fmt"
 	"io"
 	"path"
@@ -36,16 +37,45 @@ func Formats[D any]() []string {
 	return names
 }
 
-// schemas has the JSON Schema of documents, by the document's type.
+// schemas has the JSON Schema of other packages' documents, by the document's type.
 var schemas = map[reflect.Type][]byte{}
 
 // RegisterSchema sets the JSON Schema of the json format of documents of type D. It is for
 // init functions.
 func RegisterSchema[D any](schema []byte) { schemas[reflect.TypeFor[D]()] = schema }
 
+// schemaFiles are the schemas of the package's own documents. They are part of a program only if
+// it calls [Schema].
+//
+//go:embed schema/*.v1.json
+var schemaFiles embed.FS
+
 // Schema returns the JSON Schema of the json format of documents of type D, nil if it has
 // none.
-func Schema[D any]() []byte { return schemas[reflect.TypeFor[D]()] }
+func Schema[D any]() []byte {
+	name := ""
+	switch any(*new(D)).(type) {
+	case Accounts:
+		name = "account"
+	case Comparison, PlaceComparison:
+		name = "diff"
+	case Plan:
+		name = "plan"
+	case Methods, Trees:
+		name = "models"
+	case Events:
+		name = "events"
+	case Findings:
+		name = "lint"
+	default:
+		return schemas[reflect.TypeFor[D]()]
+	}
+	text, err := schemaFiles.ReadFile("schema/" + name + ".v1.json")
+	if err != nil {
+		panic(err) // the file is part of the package
+	}
+	return text
+}
 
 // Write writes a document in a format. Documents are [Accounts], [Comparison],
 // [PlaceComparison], [Plan], [Methods], [Trees], [Events], [Findings], [Explanation],
@@ -176,14 +206,6 @@ func init() {
 		Register(name, func(w io.Writer, d Comparison, o Options) error { return newNodeDiff(w, d, o).print(name) })
 		Register(name, func(w io.Writer, d PlaceComparison, o Options) error { return newPlacesDiff(w, d, o).print(name) })
 	}
-	RegisterSchema[Accounts](accountSchema)
-	RegisterSchema[Comparison](diffSchema)
-	RegisterSchema[PlaceComparison](diffSchema)
-	RegisterSchema[Plan](planSchema)
-	RegisterSchema[Methods](modelsSchema)
-	RegisterSchema[Trees](modelsSchema)
-	RegisterSchema[Events](eventsSchema)
-	RegisterSchema[Findings](lintSchema)
 	Register("text", writePlan)
 	Register("json", asJSON(planDocument))
 	Register("perf", writePlanCommands)

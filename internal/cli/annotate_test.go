@@ -14,10 +14,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
-	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testschema"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -260,7 +258,7 @@ func (p *annotatedPart) node(path string) (value float64, verdict string) {
 func annotateJSON(t testing.TB, args ...string) annotated {
 	t.Helper()
 	text := runMain(t, append([]string{"annotate", "--format", "json"}, args...)...)
-	if err := testschema.Validate(t, report.Schema[render.Annotation](), text); err != nil {
+	if err := testschema.Validate(t, testschema.Rendered(t, "annotation"), text); err != nil {
 		t.Errorf("annotate %s: %v", strings.Join(args, " "), err)
 	}
 	var out annotated

@@ -12,10 +12,8 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
-	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testschema"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -47,7 +45,7 @@ func shared(t *testing.T, args ...string) (r sharedReport) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if err := testschema.Validate(t, report.Schema[*render.SharedLines](), out); err != nil {
+	if err := testschema.Validate(t, testschema.Rendered(t, "c2c"), out); err != nil {
 		t.Error(err)
 	}
 	return r

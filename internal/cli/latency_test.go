@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
-	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/internal/testshared"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -135,11 +133,11 @@ func TestLatencySchema(t *testing.T) {
 		{"--sysroot", loadsRoot, file}, {"--by", "mapping", "--top", "1", file},
 		{"../../examples/loop-latency-case1.txt", "../../examples/loop-latency-case2.txt"},
 	} {
-		if err := testschema.Validate(t, report.Schema[render.Latencies](), runMain(t, append([]string{"latency", "--format", "json"}, args...)...)); err != nil {
+		if err := testschema.Validate(t, testschema.Rendered(t, "latency"), runMain(t, append([]string{"latency", "--format", "json"}, args...)...)); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if testschema.Validate(t, report.Schema[render.Latencies](), `{"schema":"cyclestack.latency/v1","sampled":[{"event":"x"}]}`) == nil {
+	if testschema.Validate(t, testschema.Rendered(t, "latency"), `{"schema":"cyclestack.latency/v1","sampled":[{"event":"x"}]}`) == nil {
 		t.Error("the schema takes anything")
 	}
 }

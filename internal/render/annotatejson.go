@@ -1,7 +1,6 @@
 package render
 
 import (
-	_ "embed" // for the schema
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -12,12 +11,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/flow"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
-
-// annotationSchema is the JSON Schema of the document that the json format of an
-// [Annotation] is in.
-//
-//go:embed schema/annotation.v1.json
-var annotationSchema []byte
 
 type jsonAnnotation struct {
 	Schema       string       `json:"schema"`

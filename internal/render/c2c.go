@@ -1,7 +1,6 @@
 package render
 
 import (
-	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -38,7 +37,6 @@ type SharedCode struct {
 }
 
 func init() {
-	report.RegisterSchema[*SharedLines](sharedSchema)
 	report.Register("text", writeShared)
 	report.Register("json", func(w io.Writer, d *SharedLines, o report.Options) error { return page.JSON(w, sharedDocument(d, o)) })
 	report.Register("csv", writeSharedCSV)
@@ -202,11 +200,6 @@ func (t *latencyPage) sharedNotes(d *SharedLines, shown int) {
 		t.Paragraph("note", n, latencyHang, plain)
 	}
 }
-
-// sharedSchema is the JSON Schema of the json format of [SharedLines].
-//
-//go:embed schema/c2c.v1.json
-var sharedSchema []byte
 
 type jsonShared struct {
 	Schema string       `json:"schema"`

@@ -1,7 +1,6 @@
 package render
 
 import (
-	_ "embed" // for the schema
 	"fmt"
 	"io"
 	"math"
@@ -14,12 +13,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/report"
 )
-
-// calibrationSchema is the JSON Schema of the json format of a [Calibration].
-// [calibrate.Read] reads it.
-//
-//go:embed schema/calibration.v1.json
-var calibrationSchema []byte
 
 // A Calibration is a document: what was measured of a machine.
 type Calibration struct {

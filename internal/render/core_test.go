@@ -38,7 +38,7 @@ func coreText(t *testing.T, d render.Cores, format string) string {
 // TestCoreJSON holds the JSON to its schema.
 func TestCoreJSON(t *testing.T) {
 	text := coreText(t, solved(t), "json")
-	schema := report.Schema[render.Cores]()
+	schema := testschema.Rendered(t, "core")
 	if err := testschema.Validate(t, schema, text); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	_ "embed" // for the schema
 	"fmt"
 	"io"
 
@@ -10,11 +9,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/report"
 )
-
-// coreSchema is the JSON Schema of the json format of [Cores].
-//
-//go:embed schema/core.v1.json
-var coreSchema []byte
 
 type jsonCores struct {
 	Schema string      `json:"schema"`
@@ -187,7 +181,6 @@ func portsOf(names []string, use []float64) []jsonPortUse {
 }
 
 func init() {
-	report.RegisterSchema[Cores](coreSchema)
 	report.Register("text", writeCores)
 	report.Register("json", writeCoresJSON)
 	report.Register("csv", writeCoresCSV)

@@ -1,7 +1,6 @@
 package render
 
 import (
-	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -124,12 +123,6 @@ func tail(l *LatencyReport) string {
 	}
 	return fmt.Sprintf(", without the %.2g %% of the loads over the last threshold", l.Tail*100)
 }
-
-// latencySchema is the JSON Schema of the json formats of [Latencies] and
-// [SampledLatencies].
-//
-//go:embed schema/latency.v1.json
-var latencySchema []byte
 
 // latencyName names the JSON of latencies: of distributions from counts at thresholds,
 // and of sampled loads.

@@ -28,10 +28,6 @@ const (
 const hang = 12
 
 func init() {
-	report.RegisterSchema[Annotation](annotationSchema)
-	report.RegisterSchema[Latencies](latencySchema)
-	report.RegisterSchema[SampledLatencies](latencySchema)
-	report.RegisterSchema[Calibration](calibrationSchema)
 	report.Register("text", func(w io.Writer, d Annotation, o report.Options) error { return newAnnotation(w, d, o).text() })
 	report.Register("json", func(w io.Writer, d Annotation, o report.Options) error {
 		return page.JSON(w, newAnnotation(w, d, o).document())

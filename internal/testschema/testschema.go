@@ -3,11 +3,25 @@ package testschema
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
+
+// Rendered returns the schema of a document of package render, by its file's name.
+func Rendered(t testing.TB, name string) []byte {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "render", "schema", name+".v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
 
 // Validate says what of a document is not as its schema says; nil if all is. It ends
 // the test if either of them is no JSON.
