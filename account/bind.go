@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/peers"
 	"github.com/cyclestack/cyclestack/metric"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -45,6 +46,7 @@ type columnFacts struct {
 	earlier   []int            // by column: the last one before it that is a reading of the same event; -1 for none
 	columns   [][][]int        // by input, by alternative: the columns that carry it
 	errata    []string         // events that may count wrongly by the vendor's own account, with their numbers
+	published bool             // columns hold what another tool computed
 	alone     bool             // the recording has but one event: several columns of it are places whose names were lost
 }
 
@@ -233,6 +235,7 @@ func (b *Binding) matchColumns() {
 	known := make([]bool, len(ids))
 	for col := range ids {
 		b.Names[col] = b.Layout.Columns[col].Event
+		b.published = b.published || strings.HasPrefix(b.Names[col], peers.Published)
 		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
 		b.Units[col] = b.Layout.Columns[col].Unit
 		if b.scale[col] != 1 || b.taskClock[col] || b.Names[col] == "duration_time" {
@@ -267,7 +270,7 @@ func (b *Binding) matchColumns() {
 			name += " (" + known + ")"
 		}
 		switch {
-		case strings.HasPrefix(name, modelled): // no processor's
+		case strings.HasPrefix(name, modelled), strings.HasPrefix(name, peers.Published): // no processor's
 		case slices.Contains(b.Unused, name) || slices.Contains(b.Unknown, name) || slices.Contains(b.Other, name):
 		case c.CPU.CoreType != "" && strings.HasPrefix(refs[col].PMU, "cpu_"):
 			b.Other = append(b.Other, name)
@@ -458,7 +461,8 @@ func (b *Binding) compileNodes() {
 		if e == nil {
 			continue
 		}
-		if prog, err := metric.Compile(b.fold(e), b.slotIn); err == nil {
+		e = b.fold(e)
+		if prog, err := metric.Compile(e, b.slotIn); err == nil {
 			b.limits[i], b.ofParts[i] = prog, !slices.Contains(e.Names(), c.Model.Nodes[i].Name)
 		}
 	}

@@ -12,14 +12,17 @@ import (
 type Resource uint8
 
 // The resources. Time is the processor's, Elapsed that of a clock on the wall, both in
-// nanoseconds.
+// nanoseconds. Slots are parts of all slots, where another tool published no more.
 const (
 	Cycles Resource = iota
 	Time
 	Elapsed
+	Slots
 )
 
-func (r Resource) String() string { return [...]string{"cycles", "time", "elapsed time"}[r] }
+func (r Resource) String() string {
+	return [...]string{"cycles", "time", "elapsed time", "slots"}[r]
+}
 
 // A Reading is what one run adds to a comparison: what it took of a resource for
 // each unit of work, in all and by node.
@@ -66,6 +69,8 @@ func (a *Account) whole(of Resource, node int) float64 {
 	n := &m.Nodes[node]
 	switch {
 	case n.Section != "":
+	case of == Slots && m.Share(node):
+		return 1
 	case of == Time && n.Unit == "" && m.Unit == "processors":
 		if a.waits(node) {
 			return math.NaN()
@@ -111,6 +116,11 @@ func (a *Account) amount(of Resource) float64 {
 		return a.cycles()
 	case Elapsed:
 		return a.Duration * 1e9
+	case Slots:
+		if a.Binding.published || a.Model().Unit == "slots" && a.cycles() > 0 {
+			return 1
+		}
+		return math.NaN()
 	}
 	if v := a.firstCount("task-clock", "cpu-clock"); !math.IsNaN(v) {
 		return v

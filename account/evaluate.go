@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/peers"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -572,7 +573,7 @@ func (b *Binding) reason(a *Account, r metric.Reason) counts.Note {
 func (in *input) text() string {
 	names := make([]string, len(in.any))
 	for k := range in.any {
-		names[k] = in.any[k].name
+		names[k] = strings.TrimPrefix(in.any[k].name, peers.Published)
 	}
 	name := strings.Join(names, " or ")
 	if in.lp >= 0 {

@@ -3,8 +3,10 @@ package account
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/peers"
 )
 
 // A Further is an account of the same scope by another method.
@@ -155,7 +157,7 @@ func (a *Account) Rest() []Rate {
 	per, amount := a.basis()
 	for _, c := range a.listed() {
 		column := &a.Binding.Layout.Columns[c.column]
-		if !column.Named && (served[c.column] || c.State != counts.Counted || c.Event == "duration_time") {
+		if !column.Named && (served[c.column] || c.State != counts.Counted || c.Event == "duration_time" || strings.HasPrefix(c.Event, peers.Published)) {
 			continue
 		}
 		r := Rate{Count: c.Count, Unit: column.Unit, Rate: c.Value / amount, Per: per, Named: column.Named}

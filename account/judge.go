@@ -179,6 +179,9 @@ func (b *Binding) useful(i int) bool {
 
 // before says whether the path goes to one node rather than to another.
 func (b *Binding) before(a *Account, i, j int) bool {
+	if x, y := b.mark(a, i), b.mark(a, j); x != y {
+		return x > y
+	}
 	if b.preferred(i, j) || b.preferred(j, i) {
 		return b.preferred(i, j)
 	}
@@ -186,6 +189,15 @@ func (b *Binding) before(a *Account, i, j int) bool {
 		return divides
 	}
 	return a.Nodes[i].Value > a.Nodes[j].Value
+}
+
+// mark is what another tool says of a node: the largest is on the way to its bottleneck. It is 0
+// of counts.
+func (b *Binding) mark(a *Account, i int) float64 {
+	if !b.published || b.limits[i] == nil {
+		return 0
+	}
+	return b.limits[i].Eval(a.in)
 }
 
 // divides reports whether a node is a part of its parent in the parent's own unit. Other

@@ -58,7 +58,7 @@ type Provenance struct {
 // uncertain, or else its parts, if these are not known; where in the code it is; the
 // method's events for a program of loops or branches; what it means.
 func (a *Account) Next(from Provenance) []Step {
-	if a.Interval || a.Scope.Kind != counts.Run || from.Files > 1 {
+	if a.Interval || a.Scope.Kind != counts.Run || from.Files > 1 || a.Binding.published && len(a.CPU().IDs) == 0 {
 		return nil
 	}
 	if a.Hotspots != nil && len(a.Hotspots.States) > 0 {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed" // for the schema
 	"fmt"
 	"io"
 	"math"
@@ -14,12 +13,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
-
-// diffSchema is the JSON Schema of the document that the json format of a
-// comparison writes.
-//
-//go:embed schema/diff.v1.json
-var diffSchema []byte
 
 // A DiffHeader says what was compared.
 type DiffHeader struct {
@@ -590,6 +583,8 @@ func (t *diffWriter) document() jsonDiff {
 	case account.Cycles.String():
 	case account.Time.String(), account.Elapsed.String():
 		unit = "ns"
+	case account.Slots.String():
+		unit = h.What
 	default:
 		unit = "events"
 	}

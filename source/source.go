@@ -24,6 +24,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
 	"github.com/cyclestack/cyclestack/internal/source/oprofile"
 	"github.com/cyclestack/cyclestack/internal/source/perfscript"
+	"github.com/cyclestack/cyclestack/internal/source/published"
 	"github.com/cyclestack/cyclestack/internal/source/threshold"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
@@ -86,6 +87,9 @@ var formats = []format{
 	{perfscript.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
 		return perfscript.NewReader(src, name)
 	}, script},
+	{published.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return published.NewReader(src, name)
+	}, tablesOnly},
 }
 
 // ErrFormat is returned for a file that no format recognises.

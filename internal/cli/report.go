@@ -28,8 +28,8 @@ func (a *app) report() *cobra.Command {
 		Long: `report prints the account of each recording: where the cycles went, the error of
 each figure, and what is missing. Without a file it is what was measured last: by stat,
 or perf.data, or callgrind.data. Recordings are recognised by their content. They are the
-output of perf stat or perf script, or perf.data of perf record or perf stat record. Output
-of perf stat is text, CSV (-x, any separator) or JSON (-j). It may have intervals or
+output of perf stat, perf script, toplev or PerfSpect, or perf.data. Output of perf stat
+is text, CSV (-x, any separator) or JSON (-j). It may have intervals or
 repeats, or be per CPU, core, socket or thread.
 
 Samples can be split. --by module, function, line or instruction prints the account of

@@ -224,6 +224,7 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 	var c collector
 	var m *resolve.Method
 	exact, unit := true, o.Work
+	r.publishedColumns()
 	for i := range sides {
 		c.side = i
 		own := *r
@@ -300,7 +301,7 @@ type runReading [len(resources)]struct {
 }
 
 // resources are what runs are compared by: the first that all have.
-var resources = [...]account.Resource{account.Cycles, account.Time, account.Elapsed}
+var resources = [...]account.Resource{account.Cycles, account.Slots, account.Time, account.Elapsed}
 
 func (c *collector) Begin(report.Header) error { return nil }
 func (c *collector) End() error                { return nil }

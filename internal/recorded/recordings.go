@@ -7,11 +7,15 @@ package recorded
 import (
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/peers"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/published"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 )
@@ -26,6 +30,8 @@ type Recordings struct {
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
 	Kept  *KeptRun                 // the run that the recording was kept of; nil for any other
 	open  map[string]outcome
+
+	published *[]counts.Column // of all recordings; nil if they were not looked at
 }
 
 // A KeptRun is a run that stat has kept.
@@ -146,6 +152,45 @@ func (r *Recordings) texts(notes []counts.Note) []string {
 	for _, n := range notes {
 		list = append(list, r.Note(n))
 	}
+	return list
+}
+
+// Table resolves the method for a table of a recording. What other tools published is looked
+// at in all recordings first, so that their accounts have the same nodes.
+func (r *Recordings) Table(t *counts.Table, name string, want resolve.Request, m *resolve.Method) (*resolve.Method, error) {
+	if m == nil {
+		want.Published = r.publishedColumns()
+	}
+	return r.Resolver.Table(t, name, want, m)
+}
+
+// headMost is how much of a recording is looked at to find that another tool published it.
+const headMost = 4 << 10
+
+// publishedColumns are the columns that other tools published in any of the recordings. Those of
+// streams, which are read once, are not looked at.
+func (r *Recordings) publishedColumns() []counts.Column {
+	if r.published != nil {
+		return *r.published
+	}
+	var list []counts.Column
+	for _, name := range r.Names {
+		rec, err := r.recording(name)
+		if err != nil {
+			continue // reading it says why
+		}
+		if head := rec.Head(headMost); published.Detect(head) || rec.Kept() && published.Kept(head) {
+			for tables := rec.Tables(0); tables.Next(); {
+				for _, c := range tables.Table().Columns {
+					if strings.HasPrefix(c.Event, peers.Published) && !slices.Contains(list, c) {
+						list = append(list, c)
+					}
+				}
+			}
+		}
+		rec.Close()
+	}
+	r.published = &list
 	return list
 }
 

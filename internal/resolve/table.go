@@ -18,6 +18,9 @@ type Request struct {
 	// Anywhere allows an unknown processor, with what holds on every one, and a table
 	// without the events of any method.
 	Anywhere bool
+	// Published are the columns that other tools published, of all recordings that are to have
+	// one method; none if there are no such recordings.
+	Published []counts.Column
 }
 
 // takesUnknown reports whether an unknown processor is no error for a choice.
@@ -87,6 +90,16 @@ func (x *trial) try(name string) (*Method, *account.Account, error) {
 
 // Choose chooses the method for a table of a processor that is known.
 func (r *Resolver) Choose(p Processor, t *counts.Table, want Request) (m *Method, err error) {
+	if want.Published == nil && slices.ContainsFunc(t.Columns, isPublished) {
+		want.Published = t.Columns
+	}
+	if want.Published != nil {
+		m, err := r.published(p, want.Published)
+		if err == nil {
+			m.Audits = want.Audits
+		}
+		return m, err
+	}
 	x := &trial{Resolver: r, p: p, t: t, want: want, done: map[string]*attempt{}}
 	name := want.Prefer
 	switch {

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/peers"
 )
 
 // The names of the schemas.
@@ -105,6 +106,7 @@ type count struct {
 	LP       *int
 	Value    *float64
 	Coverage *float64
+	Unit     string // read of what another tool published only
 	State    string
 	Samples  int64
 	group    int // that it was counted in; 0 if not known, as of documents
@@ -272,7 +274,7 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 			if _, ok := columns[name]; !ok {
 				columns[name] = len(l.Columns)
 				named := slices.ContainsFunc(list[i].Events, func(e count) bool { return e.name() == name })
-				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: unit(name), Named: named, Group: max(0, c.group)})
+				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: c.unit(), Named: named, Group: max(0, c.group)})
 			}
 		}
 		if len(l.Scopes)*len(l.Columns) > cellsMost {
@@ -321,8 +323,15 @@ func (c *count) name() string {
 	return cmp.Or(c.As, c.Event)
 }
 
+// published reports whether it is no count, but what another tool published.
+func (c *count) published() bool { return strings.HasPrefix(c.Event, peers.Published) }
+
 // unit is the unit of an event: the documents have times in nanoseconds.
-func unit(event string) string {
+func (c *count) unit() string {
+	event := c.name()
+	if c.published() {
+		return c.Unit
+	}
 	for _, clock := range []string{"task-clock", "cpu-clock", "user_time", "system_time", "duration_time"} {
 		if event == clock || strings.HasPrefix(event, clock+":") {
 			return "ns"
@@ -344,7 +353,7 @@ func (c *count) cell(seconds float64, runs int32) (counts.Cell, error) {
 	switch {
 	case c.Value == nil && ok:
 		return counts.Cell{State: state}, nil
-	case c.Value == nil || *c.Value < 0 || c.Samples < 0 || runs < 0:
+	case c.Value == nil || *c.Value < 0 && !c.published() || c.Samples < 0 || runs < 0:
 		return counts.Cell{}, fmt.Errorf("a count of %s is not one", c.name())
 	}
 	cell := counts.Cell{Value: *c.Value, Samples: c.Samples, Repeats: runs, State: counts.Counted}
