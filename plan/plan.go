@@ -101,9 +101,9 @@ type Node struct {
 // A Part is events of a node that is not Together. They are a ratio in itself. Unless
 // Loose, it can be counted at another time than the node's other parts at little harm.
 type Part struct {
-	Events []string
-	Groups []int // one, unless no group has them all
-	Loose  bool  // a ratio is formed of counts of several times: from this part's events, or from this and others
+	Events []string `json:"events"`
+	Groups []int    `json:"groups"` // one, unless no group has them all
+	Loose  bool     `json:"loose"`  // a ratio is formed of counts of several times: from this part's events, or from this and others
 }
 
 // Optimal reports whether no plan has fewer groups.

@@ -352,19 +352,13 @@ type jsonTogether struct {
 }
 
 type jsonPlanNode struct {
-	Path     string         `json:"path"`
-	Level    int            `json:"level"`
-	Together bool           `json:"together"`
-	Groups   []int          `json:"groups"`
-	Coverage page.Number    `json:"coverage"`
-	Error    page.Number    `json:"error_10s"`
-	Parts    []jsonPlanPart `json:"parts,omitempty"`
-}
-
-type jsonPlanPart struct {
-	Events []string `json:"events"`
-	Groups []int    `json:"groups"`
-	Loose  bool     `json:"loose"`
+	Path     string      `json:"path"`
+	Level    int         `json:"level"`
+	Together bool        `json:"together"`
+	Groups   []int       `json:"groups"`
+	Coverage page.Number `json:"coverage"`
+	Error    page.Number `json:"error_10s"`
+	Parts    []plan.Part `json:"parts,omitempty"`
 }
 
 type jsonShortest struct {
@@ -425,10 +419,6 @@ func planGroup(p *plan.Plan, i int) jsonGroup {
 
 func planNode(p *plan.Plan, n *plan.Node) jsonPlanNode {
 	m := &p.Model.Nodes[n.Index]
-	out := jsonPlanNode{Path: m.Path, Level: m.Level, Together: n.Together, Groups: append([]int{}, n.Groups...),
-		Coverage: page.Number(p.Coverage(n)), Error: page.Number(p.Error(n, PlanSeconds))}
-	for _, part := range n.Parts {
-		out.Parts = append(out.Parts, jsonPlanPart(part))
-	}
-	return out
+	return jsonPlanNode{Path: m.Path, Level: m.Level, Together: n.Together, Groups: append([]int{}, n.Groups...),
+		Coverage: page.Number(p.Coverage(n)), Error: page.Number(p.Error(n, PlanSeconds)), Parts: n.Parts}
 }

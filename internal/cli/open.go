@@ -155,14 +155,9 @@ func nothingText(e *accounting.NothingError) string {
 
 // recordedSuggestion is suggestion for errors of package recorded.
 func recordedSuggestion(err error) string {
-	var samples *recorded.SamplesError
 	switch {
-	case errors.As(err, &samples) && samples.For == recorded.ForOptions:
+	case errors.As(err, new(*recorded.SamplesError)):
 		return "; --top, --interval, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by " + strings.Join(placeNames(), ", ")
-	case errors.As(err, &samples) && samples.For == recorded.ForPlaces:
-		return fmt.Sprintf("; --by %s needs samples, as perf record takes them", recorded.SplitBy(samples.By...))
-	case errors.As(err, &samples):
-		return "; annotate needs samples, as perf record takes them"
 	case errors.As(err, new(*recorded.MixtureError)):
 		return ": cyclestack diff compares them, and --together adds them up"
 	}

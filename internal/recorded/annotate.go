@@ -236,7 +236,7 @@ func (n *annotator) read(o samples.Options) (source.PlaceReader, error) {
 	}
 	if !more {
 		in.Close()
-		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
+		return nil, needsSamples(in.Err(), "annotate")
 	}
 	n.kind, n.timed = accounting.KindOf(in), timedBy(in)
 	if s, ok := in.(interface{ Programs() []string }); ok {

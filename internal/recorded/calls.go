@@ -19,7 +19,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	s, err := rec.Stacks(samples.Options{By: counts.Function, NoInline: p.o.NoInline, Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
 	switch {
 	case errors.Is(err, perfdata.ErrFormat):
-		return nil, &SamplesError{Err: err, For: ForStacks}
+		return nil, needsSamples(err, "a report of calls")
 	case err != nil:
 		return nil, p.unread(err)
 	}

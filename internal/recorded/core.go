@@ -110,7 +110,7 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 		if err := in.Err(); !errors.Is(err, perfdata.ErrFormat) {
 			return nil, fault.As(fault.Input, err)
 		}
-		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
+		return nil, needsSamples(in.Err(), "annotate")
 	}
 	p.in, p.kind, p.timed = in, accounting.KindOf(in), timedBy(in)
 	return in.Table().Clone(), nil

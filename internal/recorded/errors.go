@@ -3,39 +3,25 @@ package recorded
 import (
 	"fmt"
 
-	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
 )
 
 // The errors have fields for what would change them. How options are spelled is up to
 // the caller.
 
-// A SamplesError says that a recording has no samples, and what they are needed for.
-type SamplesError struct {
-	Err error
-	By  []counts.Kind // the places that were asked for
-	For Purpose
-}
-
-// A Purpose is what samples are needed for.
-type Purpose uint8
-
-// The purposes.
-const (
-	ForPlaces   Purpose = iota // accounts of places
-	ForOptions                 // options that choose samples
-	ForStacks                  // profiles of stacks
-	ForAnnotate                // annotated code
-)
+// A SamplesError says that a recording has none of the samples that options are about.
+// Its kind is fault.Usage.
+type SamplesError struct{ Err error }
 
 func (e *SamplesError) Error() string { return e.Err.Error() }
 
 func (e *SamplesError) Unwrap() []error {
-	kind := fault.Input
-	if e.For == ForOptions {
-		kind = fault.Usage
-	}
-	return []error{e.Err, &fault.Error{Kind: kind, Err: e.Err}}
+	return []error{e.Err, &fault.Error{Kind: fault.Usage, Err: e.Err}}
+}
+
+// needsSamples is the error of a recording that lacks them.
+func needsSamples(err error, what string) error {
+	return fault.Inputf("%w; %s needs samples, as perf record takes them", err, what)
 }
 
 // A MixtureError says that recordings of different programs were to be summed. Its kind

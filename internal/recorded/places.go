@@ -242,9 +242,9 @@ func noFilters(name string) error {
 func (p *placeReport) unread(err error) error {
 	switch {
 	case errors.Is(err, perfdata.ErrFormat) && p.o.Split.Code == counts.Run:
-		return &SamplesError{Err: err, For: ForOptions}
+		return &SamplesError{err}
 	case errors.Is(err, perfdata.ErrFormat):
-		return &SamplesError{Err: err, By: p.o.Split.Kinds}
+		return fault.Inputf("%w; %s %s needs samples, as perf record takes them", err, fault.Name("by"), p.o.Split)
 	}
 	return fault.As(fault.Input, err)
 }

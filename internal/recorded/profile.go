@@ -115,7 +115,7 @@ func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
 		s, err := rec.Stacks(o)
 		switch {
 		case errors.Is(err, perfdata.ErrFormat):
-			return &SamplesError{Err: err, For: ForStacks}
+			return &SamplesError{err}
 		case err != nil:
 			return e.unread(err)
 		}
