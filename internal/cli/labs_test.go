@@ -20,7 +20,8 @@ type laboratory struct {
 	first, last int
 }
 
-// laboratories are those without input files, of one thread.
+// laboratories are those without input files, of one thread. In swmem_prefetch_1 the search is to be
+// better, and filling its table takes 83 % of native samples.
 var laboratories = []laboratory{
 	{"bad_speculation/branches_to_cmov_1", "solution.hpp", 43, 95},
 	{"bad_speculation/conditional_store_1", "solution.cpp", 8, 11},
@@ -34,7 +35,7 @@ var laboratories = []laboratory{
 	{"memory_bound/data_packing", "solution.cpp", 13, 26},
 	{"memory_bound/loop_interchange_1", "solution.cpp", 29, 33},
 	{"memory_bound/loop_tiling_1", "solution.cpp", 6, 8},
-	{"memory_bound/swmem_prefetch_1", "solution.hpp", 23, 26},
+	{"memory_bound/swmem_prefetch_1", "solution.hpp", 16, 26},
 	{"misc/warmup", "solution.cpp", 6, 8},
 }
 
