@@ -14,6 +14,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -177,7 +178,7 @@ func recognise(b *bufio.Reader, name string) (*format, error) {
 		case err == io.EOF && len(head) == 0:
 			return nil, fmt.Errorf("%s: empty", name)
 		case err == io.EOF || len(head) == headSize:
-			return nil, unrecognised(b, name)
+			return nil, unrecognised(b, head, name)
 		}
 	}
 }
@@ -209,9 +210,34 @@ type formatError struct{ err error }
 func (e *formatError) Error() string   { return e.err.Error() }
 func (e *formatError) Unwrap() []error { return []error{e.err, ErrFormat} }
 
+// others are tools whose output is not read, by a text in it, and what to do instead.
+var others = []struct{ text, tool, instead string }{
+	{"Measuring group ", "likwid-perfctr", countInstead},
+	{"Hardware Event Count:", "VTune", countInstead},
+	{"MUX Reliability:", "VTune", countInstead},
+	{"Group,Metric,", "Arm's topdown-tool", countInstead},
+	{"run,time,level,stage,group,metric,", "Arm's topdown-tool", countInstead},
+	{"Avg_MHz\tBusy%", "turbostat", countInstead},
+	{"Trace Event Information", "perf c2c report", dataInstead},
+	{"# Total weight :", "perf mem report", dataInstead},
+	{"# Overhead ", "perf report", dataInstead},
+	{`{"name": "Level1", "ph": "C"`, "toplev --json", "print it with -x,"},
+	{"% Slots", "toplev --columns", "print it with -x,"},
+}
+
+const (
+	countInstead = "count with perf stat, and give its output"
+	dataInstead  = "give the perf.data that it was printed from"
+)
+
 // unrecognised says what a file is that no format recognises. The reader of
 // perf stat's output knows what people take for it.
-func unrecognised(b io.Reader, name string) error {
+func unrecognised(b io.Reader, head []byte, name string) error {
+	for _, o := range others {
+		if bytes.Contains(head, []byte(o.text)) {
+			return &formatError{fmt.Errorf("%s: this is output of %s, and is not read: %s", name, o.tool, o.instead)}
+		}
+	}
 	r := perfstat.NewReader(b, name, perfstat.Options{})
 	for r.Next() {
 	}

@@ -169,3 +169,22 @@ func TestNewAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestOthers: the output of tools that no format recognises is named, with what to do.
+func TestOthers(t *testing.T) {
+	for text, want := range map[string]string{
+		"CPU type: x\nMeasuring group FLOPS_DP\n":                 "x: this is output of likwid-perfctr, and is not read: count with perf stat, and give its output",
+		"Function,Module,Hardware Event Count:INST\nf,m,1\n":      "VTune",
+		"Group,Metric,Value,Units\nA,b,1,None\n":                  "Arm's topdown-tool",
+		"Retiring:  41.9%\nMUX Reliability:  0.939\n":             "VTune",
+		"Core\tCPU\tAvg_MHz\tBusy%\n-\t-\t1\t2\n":                 "turbostat",
+		"# Total weight : 5\n# Overhead  Samples\n":               "perf mem report, and is not read: give the perf.data",
+		"BE  Backend_Bound    35.3   40.1  % Slots\n":             "toplev --columns, and is not read: print it with -x,",
+		"[\n{\"name\": \"Level1\", \"ph\": \"C\", \"pid\": 0}\n]": "toplev --json",
+	} {
+		_, err := source.New(strings.NewReader(text), "x")
+		if !errors.Is(err, source.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -221,7 +221,7 @@ func TestErrors(t *testing.T) {
 
 // TestDetect: what others print is not taken for toplev's.
 func TestDetect(t *testing.T) {
-	for _, text := range []string{"", "a,b,c\n1,2,3\n", "metric,value\nCPI,1\n", "Frontend_Bound is 13.5 of all\n", "  13.9 %  tma_frontend_bound\n", "12,345 cycles # 3.5 GHz\n"} {
+	for _, text := range []string{"", "a,b,c\n1,2,3\n", "metric,value\nCPI,1\n", "Frontend_Bound is 13.5 of all\n", "Retiring:    41.9%\n", "  13.9 %  tma_frontend_bound\n", "12,345 cycles # 3.5 GHz\n"} {
 		if published.Detect([]byte(text)) {
 			t.Errorf("%q is recognised", text)
 		}

@@ -287,6 +287,9 @@ func textRow(line string) (figure, bool) {
 	x.value, _ = number(f[at])
 	if strings.HasSuffix(f[at], "%") {
 		x.unit = "%"
+		if at == 1 { // VTune's, without a column of areas
+			return x, false
+		}
 	}
 	name, unit := f[at-1], slices.Index(f[:at], "%")
 	switch {
