@@ -130,6 +130,7 @@ func checkRecorded(t *testing.T, v *verifier, g *plan.Group, text string) {
 // TestPerfTakes lets perf read commands. Events that any machine has replace the
 // processor's.
 func TestPerfTakes(t *testing.T) {
+	t.Parallel()
 	perf, err := exec.LookPath("perf")
 	if err != nil {
 		t.Skip("needs perf")

@@ -55,6 +55,7 @@ func peers(t *testing.T) []peer {
 // TestAgainstToplev compares the plans with toplev's, cell by cell: the numbers of
 // groups, and the shares of nodes counted together.
 func TestAgainstToplev(t *testing.T) {
+	t.Parallel()
 	for _, peer := range peers(t) {
 		m, events := load(t, peer.cpu, "tma")
 		p, err := plan.New(m, events, plan.Options{Level: peer.level, SMT: peer.smt})

@@ -17,6 +17,7 @@ import (
 // TestInlined compares the samples of functions with what addr2line says of the
 // instructions: with inlined calls the innermost function, without the outermost.
 func TestInlined(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("addr2line"); err != nil {
 		t.Skip("there is no addr2line")
 	}

@@ -359,6 +359,7 @@ func TestStacksOfNothing(t *testing.T) {
 // TestStacksAgainstPerf compares the stacks of a recording that is made on the spot with
 // those that perf script prints.
 func TestStacksAgainstPerf(t *testing.T) {
+	t.Parallel()
 	perf, err := exec.LookPath("perf")
 	if err != nil {
 		t.Skip("there is no perf")

@@ -36,6 +36,7 @@ var nameless = regexp.MustCompile(`^(\[.*\]|0x[0-9a-f]+|.*@plt|_init|__restore_r
 // TestUnwindAgainstPerf compares stacks that are unwound from their copies with those of
 // perf, which uses libunwind or libdw.
 func TestUnwindAgainstPerf(t *testing.T) {
+	t.Parallel()
 	for _, p := range unwindPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			if p.long {

@@ -24,6 +24,7 @@ import (
 // TestUnwindArm stops a program for Arm in an emulator whose processor signs return
 // addresses, and unwinds its registers and stack.
 func TestUnwindArm(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"aarch64-linux-gnu-gcc", "qemu-aarch64"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("there is no %s", tool)
