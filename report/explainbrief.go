@@ -25,7 +25,11 @@ func (t *tree) explainBrief(e Explanation) {
 	t.Paragraph("means", sentences(concerning(e.CPU, n.About), t.room(), aboutLines), hang, plain)
 	more := t.briefFormula(e, known)
 	if n.Threshold != "" && !known {
-		t.Paragraph("flagged", flaggedIf(n), hang, plain)
+		if text := flaggedIf(n); len(page.Wrap(text, t.room())) <= aboutLines {
+			t.Paragraph("flagged", text, hang, plain)
+		} else {
+			more = true
+		}
 	}
 	try := allConcerning(e.CPU, tries(e))
 	left := briefLines - strings.Count(t.Out.String(), "\n") - 1
