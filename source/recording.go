@@ -68,15 +68,13 @@ func (r *Recording) HasSamples() bool {
 	}
 }
 
-// Head returns up to n bytes from the beginning, none of a stream.
+// Head returns up to n bytes from the beginning, none of a stream. Readers of it go on where they are.
 func (r *Recording) Head(n int) []byte {
-	if r.file == nil {
+	file, ok := r.file.(io.ReaderAt)
+	if !ok {
 		return nil
 	}
-	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return nil
-	}
-	head, _ := io.ReadAll(io.LimitReader(r.file, int64(n)))
+	head, _ := io.ReadAll(io.NewSectionReader(file, 0, int64(n)))
 	return head
 }
 
