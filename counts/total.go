@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/peers"
 )
 
 // By is a set of kinds of scope: what to keep apart when counts are summed.
@@ -33,6 +35,7 @@ type Total struct {
 	column []int  // of table, by column of source
 	scope  []int  // of table, by scope of source
 	had    []bool // by cell of source: an earlier interval had it
+	shares []bool // by column of source: it is no count, and has no sum
 	open   bool   // what was gathered is intervals, which later ones continue
 	end    float64
 
@@ -91,7 +94,8 @@ func (s *Total) Reset() {
 }
 
 // Add adds a table. It returns an error if the table's scopes cannot be kept
-// apart as asked: counts per socket do not tell CPUs.
+// apart as asked: counts per socket do not tell CPUs. It also returns one if they must be
+// kept apart: what another tool published is no counts, and has no sum.
 func (s *Total) Add(t *Table) error {
 	if s.source != t.Layout {
 		if err := s.adopt(t.Layout); err != nil {
@@ -113,6 +117,9 @@ func (s *Total) Add(t *Table) error {
 		for j := range row {
 			switch {
 			case row[j].State != Absent:
+				if s.shares[j] && into[s.column[j]].State != Absent {
+					return fmt.Errorf("what another tool published by %s has no sum: report that tool's own file", t.kind(i))
+				}
 				had[j] = true
 				into[s.column[j]].Add(&row[j])
 			case had[j]:
@@ -127,6 +134,14 @@ func (s *Total) Add(t *Table) error {
 		s.step()
 	}
 	return nil
+}
+
+// kind is what a scope of the table is by.
+func (t *Table) kind(scope int) Kind {
+	if t.Interval {
+		return Interval
+	}
+	return t.Scopes[scope].Kind
 }
 
 // follow makes ready to compare an interval with the one before.
@@ -240,6 +255,10 @@ func (s *Total) adopt(l *Layout) error {
 	}
 	s.source, s.column, s.scope = l, column, scope
 	s.had = make([]bool, len(l.Columns)*len(l.Scopes))
+	s.shares = make([]bool, len(l.Columns))
+	for i := range l.Columns {
+		s.shares[i] = strings.HasPrefix(l.Columns[i].Event, peers.Published)
+	}
 	switch {
 	case s.table == nil:
 		if s.spare == nil || !own.equal(old) {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,7 +137,7 @@ func TestOffCPU(t *testing.T) {
 	for _, m := range kernel {
 		row := threads["waits-"+m[1]]
 		if row == nil {
-			t.Errorf("no row of thread %s", m[1])
+			t.Errorf("no row of thread %s among %v", m[1], slices.Sorted(maps.Keys(threads)))
 			continue
 		}
 		// A thread's first wait in the run queue has no place. That a thread comes next

@@ -213,6 +213,7 @@ func (r *Recordings) head(h *report.Header, _ *counts.Table) {
 // eachTable calls do with every table of a recording. Samples are summed by the scopes
 // of by.
 func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Table, kind accounting.Kind) error) error {
+	r.publishedColumns() // it reads the same files
 	rec, err := r.recording(name)
 	if err != nil {
 		return err

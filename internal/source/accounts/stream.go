@@ -27,9 +27,9 @@ type stream struct {
 // columns are what the counts of the lines after it are of.
 type columns struct {
 	Events []struct {
-		Event, As string
-		Named     bool
-		Group     int
+		Event, As, Unit string
+		Named           bool
+		Group           int
 	}
 	Notes []string
 }
@@ -178,7 +178,7 @@ func (s *stream) account(line *streamLine) (*account, error) {
 	a := &account{Scope: *line.Scope, Notes: append(append([]string{}, s.columns.Notes...), line.Notes...)}
 	all := 1.0
 	for i, e := range events {
-		c := count{Event: e.Event, As: e.As, group: e.Group, Value: line.Counts[i], State: states[i], Coverage: &all}
+		c := count{Event: e.Event, As: e.As, Unit: e.Unit, group: e.Group, Value: line.Counts[i], State: states[i], Coverage: &all}
 		if c.Value == nil && c.State == "" {
 			continue // not in the recording
 		}
