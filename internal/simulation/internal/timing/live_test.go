@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,11 +72,16 @@ func followCommand(t *testing.T, limit int64, c valgrind.Command) *Rates {
 }
 
 // allRates are those of the program's run that does all.
-var allRates *Rates
+var (
+	allRates *Rates
+	allGuard sync.Mutex
+)
 
 // followAll follows the program that does all, once for all tests.
 func followAll(t *testing.T, program string) *Rates {
 	t.Helper()
+	allGuard.Lock()
+	defer allGuard.Unlock()
 	if allRates == nil {
 		allRates = follow(t, enough, program, "all")
 	}
