@@ -32,12 +32,14 @@ import (
 
 // Bounds on what a file may make a reader remember.
 const (
-	lineMost  = 1 << 20
-	cellsMost = 1 << 20
-	tableMost = 1 << 22 // cells of all tables
-	namesMost = 1 << 12 // of nodes and other figures
-	nameMost  = 200     // bytes
-	linesMost = 3       // unknown ones that are named
+	lineMost = 1 << 20
+	// headingsMost bounds how often a line is split.
+	headingsMost = 8
+	cellsMost    = 1 << 20
+	tableMost    = 1 << 22 // cells of all tables
+	namesMost    = 1 << 12 // of nodes and other figures
+	nameMost     = 200     // bytes
+	linesMost    = 3       // unknown ones that are named
 )
 
 // The names of the tools.
@@ -198,6 +200,7 @@ func (r *Reader) take(line string) {
 	switch h, ok := headingOf(line); {
 	case ok:
 		r.headings = append(slices.DeleteFunc(r.headings, func(o heading) bool { return len(o.names) == len(h.names) }), h)
+		r.headings = r.headings[max(0, len(r.headings)-headingsMost):]
 		r.kind = cmp.Or(r.kind, h.kind)
 		return
 	case text == "", slices.ContainsFunc(passed, func(begin string) bool { return strings.HasPrefix(line, begin) }):

@@ -209,6 +209,7 @@ func TestErrors(t *testing.T) {
 		strings.Repeat("x", 2<<20):    "x.txt:1: a line of more than 1024 KiB",
 		many.String():                 "nodes and other figures, or a name of more than 200 bytes",
 		"metric,mean\nCPI,1e999\n":    "not understood, and passed over: line 2",
+		"metric,mean\nCPI,1e20\n":     "not understood, and passed over: line 2",
 		"FE Frontend_Bound % Slots x": "not understood, and passed over: line 1",
 	} {
 		_, _, err := read(text, 0)

@@ -65,14 +65,18 @@ func headingOf(line string) (h heading, ok bool) {
 }
 
 // split splits a line of CSV. Fields may be quoted.
-func split(line, sep string) []string {
-	fields := strings.Split(line, sep)
-	for i := 0; i < len(fields); i++ {
-		for fields[i] = strings.TrimSpace(fields[i]); strings.Count(fields[i], `"`)%2 == 1 && i+1 < len(fields); {
-			fields[i] += sep + fields[i+1]
-			fields = slices.Delete(fields, i+1, i+2)
+func split(line, sep string) (fields []string) {
+	begin, quoted := 0, false
+	for at := 0; at <= len(line); at++ {
+		switch {
+		case at == len(line), !quoted && strings.HasPrefix(line[at:], sep):
+			field := strings.Trim(strings.TrimSpace(line[begin:at]), `"`)
+			fields = append(fields, strings.ReplaceAll(field, `""`, `"`))
+			begin = at + len(sep)
+			at = begin - 1
+		case line[at] == '"':
+			quoted = !quoted
 		}
-		fields[i] = strings.ReplaceAll(strings.Trim(fields[i], `"`), `""`, `"`)
 	}
 	return fields
 }
@@ -214,11 +218,14 @@ func isName(text string) bool {
 	return true
 }
 
+// numberMost bounds figures. Counters have 64 bits at most, and no figure exceeds its counts.
+const numberMost = 1 << 64
+
 // number reads a number, with commas between its thousands or a percent sign; NaN if it is
 // none.
 func number(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSuffix(strings.ReplaceAll(text, ",", ""), "%"), 64)
-	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(text, "xX_") {
+	if err != nil || math.Abs(v) > numberMost || math.IsNaN(v) || strings.ContainsAny(text, "xX_") {
 		return math.NaN(), false
 	}
 	return v, true
