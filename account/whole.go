@@ -1,6 +1,7 @@
 package account
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -12,29 +13,48 @@ import (
 // simulated cycles. It is nil for a model without a whole, or where it is not known of the
 // first scope.
 func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
-	b := c.Bind(t.Layout)
-	if b.of == nil {
-		return nil
-	}
 	l := &counts.Layout{Columns: append(slices.Clone(t.Columns), counts.Column{Event: event}), Scopes: t.Scopes}
-	out := t.Clone()
+	head := *t
+	head.Reset(&counts.Layout{})
+	out := head.Clone()
 	out.Reset(l)
-	plain := *t
-	plain.Notes = nil
-	var a *Account
-	for i := range t.Scopes {
-		row := out.Row(i)
-		copy(row, t.Row(i))
-		a = b.prepare(&plain, Place{Self: i}, a)
-		b.readSlots(&plain, Place{Self: i}, a)
-		switch v := b.of.Eval(a.in); {
-		case !math.IsNaN(v):
-			row[len(row)-1] = counts.Cell{Value: v, Variance: b.varianceOfWhole(&plain, Place{Self: i}, a, v), State: counts.Counted}
-		case i == 0:
+	known := false
+	for i, whole := range c.Wholes(t) {
+		if known = known || whole.Ok(); !known {
 			return nil
 		}
+		row := out.Row(i)
+		row[copy(row, t.Row(i))] = whole
+	}
+	if !known {
+		return nil
 	}
 	return out
+}
+
+// Wholes yields the whole that the model divides, in each scope of a table. It is missing where it is
+// not known. It yields nothing for a model without a whole.
+func (c *Method) Wholes(t *counts.Table) iter.Seq2[int, counts.Cell] {
+	b := c.Bind(t.Layout)
+	return func(yield func(int, counts.Cell) bool) {
+		if b.of == nil {
+			return
+		}
+		plain := *t
+		plain.Notes = nil
+		var a *Account
+		for i := range t.Scopes {
+			a = b.prepare(&plain, Place{Self: i}, a)
+			b.readSlots(&plain, Place{Self: i}, a)
+			whole := counts.Cell{}
+			if v := b.of.Eval(a.in); !math.IsNaN(v) {
+				whole = counts.Cell{Value: v, Variance: b.varianceOfWhole(&plain, Place{Self: i}, a, v), State: counts.Counted}
+			}
+			if !yield(i, whole) {
+				return
+			}
+		}
+	}
 }
 
 // varianceOfWhole propagates the variances of counts that are no samples: the bound that holds for

@@ -105,6 +105,9 @@ type Simulated struct {
 	Syntax  disasm.Syntax
 }
 
+// LoopEvents are the events that Loops needs.
+var LoopEvents = []string{"Ct", "Ir", "D1mr", "Bcm"}
+
 // Loops finds the loops of hot functions. Lost are the functions without code.
 func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 	t := s.Table

@@ -37,12 +37,13 @@ type ReaderOptions struct {
 	beyond float64
 	rows   int         // the most places; 0 are all
 	also   counts.Kind // of the places of a second table
+	part   func(*counts.Table)
 }
 
 // valgrind returns the options of the reader of valgrind's files, and what closes the
 // program's files.
 func (o *ReaderOptions) valgrind() (valgrind.Options, func() error) {
-	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows, Also: o.also}
+	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows, Also: o.also, Part: o.part}
 	if !o.Chains {
 		return opts, func() error { return nil }
 	}

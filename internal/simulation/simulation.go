@@ -303,11 +303,11 @@ func (r *Result) Tables() (functions, lines *counts.Table, err error) {
 	return functions, lines, err
 }
 
-// Instructions returns the counts of the run, and of the instructions that are wanted.
-func (r *Result) Instructions(wanted func(*counts.Code) bool) (t *counts.Table, err error) {
-	o := ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted}
-	err = r.table(o, func(r *valgrind.Reader) { t = r.Table() })
-	return t, err
+// Instructions gives part the counts of the run, with some of the instructions that are wanted at a
+// time.
+func (r *Result) Instructions(wanted func(*counts.Code) bool, part func(*counts.Table)) error {
+	o := ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted, part: part}
+	return r.table(o, func(*valgrind.Reader) {})
 }
 
 // table reads the files, and calls done with their reader.

@@ -3,6 +3,7 @@ package simulated
 import (
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -112,16 +113,43 @@ func (s *Simulator) hotLoops() []*core.Result {
 	if len(hot) == 0 {
 		return nil
 	}
-	t, err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] })
-	if err != nil || t == nil {
+	// Only these columns are kept: there may be many instructions.
+	l := &counts.Layout{Columns: []counts.Column{{Event: accounting.WholeEvent}}, Scopes: functions.Scopes[:1:1]}
+	for _, event := range core.LoopEvents {
+		l.Columns = append(l.Columns, counts.Column{Event: event})
+	}
+	var cells []counts.Cell
+	err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] }, func(t *counts.Table) {
+		for i := range t.Scopes {
+			for k := range t.Row(i) {
+				t.Cell(i, k).Variance = 0 // loops have no errors
+			}
+		}
+		for i, whole := range m.Wholes(t) {
+			if i == 0 {
+				continue
+			}
+			l.Scopes, cells = append(l.Scopes, t.Scopes[i]), append(cells, whole)
+			for _, one := range l.Columns[1:] {
+				at := slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == one.Event })
+				if at < 0 {
+					cells = append(cells, counts.Cell{})
+					continue
+				}
+				cells = append(cells, *t.Cell(i, at))
+			}
+		}
+	})
+	if err != nil || len(cells) == 0 {
 		return nil
 	}
-	t.Label, t.Notes = s.m.Options().Label, nil
-	if t = m.WithWhole(t, accounting.WholeEvent); t == nil {
-		return nil
+	t := counts.NewTable(l)
+	t.Label = s.m.Options().Label
+	*t.Cell(0, 0) = *functions.Cell(0, column)
+	for i := 1; i < len(l.Scopes); i++ {
+		copy(t.Row(i), cells[(i-1)*len(l.Columns):])
 	}
-	*t.Cell(0, column) = *functions.Cell(0, column)
-	run := core.Simulated{Table: t, Column: column}
+	run := core.Simulated{Table: t}
 	list, err := run.Analyse(s.result.Core)
 	if err != nil {
 		return nil

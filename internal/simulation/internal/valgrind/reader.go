@@ -42,6 +42,9 @@ type Options struct {
 	// Rows is how many places there are at most, those with the most cycles. The others are
 	// in the whole only. 0 keeps all that there is memory for.
 	Rows int
+	// Part is given the whole and some of the places at a time, if it is not nil. The table is
+	// valid until it returns. All places at once may need much memory.
+	Part func(*counts.Table)
 }
 
 // Kinds of source, as [Reader.Kind] returns them.

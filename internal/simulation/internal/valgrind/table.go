@@ -11,7 +11,7 @@ import (
 func (r *Reader) fill() {
 	derived, weights := r.weights()
 	scopes, sums := r.scopes()
-	l := &counts.Layout{Scopes: scopes}
+	l := &counts.Layout{}
 	shown := r.shown()
 	for _, i := range shown {
 		l.Columns = append(l.Columns, counts.Column{Event: r.events[i]})
@@ -27,33 +27,44 @@ func (r *Reader) fill() {
 	if r.places.others >= 0 {
 		rows = append(rows, r.places.others)
 	}
-	for _, row := range rows {
-		l.Scopes = append(l.Scopes, r.scope(row))
-	}
 	t := &r.table
-	t.Reset(l)
-	t.Label, t.CPU, t.NoError = r.header.command, cmp.Or(r.header.cpu, AnyCPU), r.few()
-	for _, row := range rows {
-		sums = append(sums, r.places.at(row))
-	}
-	for i, list := range sums {
-		put(t, i, shown, list, weights)
-	}
-	for i := 0; known && i < len(l.Scopes); i++ {
-		cells := t.Row(i)[len(shown)+len(derived):]
-		switch {
-		case i >= len(scopes):
-			row := rows[i-len(scopes)]
-			exposure.put(cells, r.places.at(row), r.places.chained[row])
-		case len(scopes) == 1:
-			exposure.put(cells, sums[i], r.chained)
-		default: // the chained loads are not known by task
-			exposure.put(cells, sums[i], [2]float64{})
+	t.Label, t.CPU, t.NoError, t.Notes = r.header.command, cmp.Or(r.header.cpu, AnyCPU), r.few(), r.notes()
+	part := func(rows []int) {
+		l := &counts.Layout{Columns: l.Columns, Scopes: slices.Clone(scopes)}
+		sums := slices.Clone(sums)
+		for _, row := range rows {
+			l.Scopes, sums = append(l.Scopes, r.scope(row)), append(sums, r.places.at(row))
 		}
+		t.Reset(l)
+		for i, list := range sums {
+			put(t, i, shown, list, weights)
+		}
+		for i := 0; known && i < len(l.Scopes); i++ {
+			cells := t.Row(i)[len(shown)+len(derived):]
+			switch {
+			case i >= len(scopes):
+				row := rows[i-len(scopes)]
+				exposure.put(cells, r.places.at(row), r.places.chained[row])
+			case len(scopes) == 1:
+				exposure.put(cells, sums[i], r.chained)
+			default: // the chained loads are not known by task
+				exposure.put(cells, sums[i], [2]float64{})
+			}
+		}
+		r.sampled(t, shown, sums)
 	}
-	r.sampled(t, shown, sums)
-	t.Notes = r.notes()
+	if r.opts.Part == nil {
+		part(rows)
+		return
+	}
+	for rows := range slices.Chunk(rows, partRows) {
+		part(rows)
+		r.opts.Part(t)
+	}
 }
+
+// partRows is how many places Options.Part is given at a time.
+const partRows = 256
 
 // rows returns the rows of places that the table has, if it has so many columns. Others are
 // joined to one, or left out if the options say how many there may be.

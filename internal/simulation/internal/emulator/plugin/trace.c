@@ -343,13 +343,13 @@ static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
 	uint64_t line = vaddr >> LINE_BITS, *set = t->cache[line & (options.sets - 1)];
-	unsigned i = 0, last = options.ways - 1;
-	while (i < last && (set[i] | DIRTY) != (line << 1 | DIRTY))
-		i++;
-	uint64_t found = set[i];
-	bool held = found >> 1 == line;
-	for (; i > 0; i--)
-		set[i] = set[i - 1];
+	uint64_t want = line << 1 | DIRTY, found = set[0];
+	for (unsigned i = 1, ways = options.ways; i < ways && (found | DIRTY) != want; i++) {
+		uint64_t next = set[i]; /* those used later move by one place */
+		set[i] = found;
+		found = next;
+	}
+	bool held = (found | DIRTY) == want;
 	set[0] = (held ? found : line << 1) | WRITTEN(info);
 	if (held && t->mode != DETAIL)
 		return;
