@@ -36,6 +36,7 @@ func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
 // not known. It yields nothing for a model without a whole.
 func (c *Method) Wholes(t *counts.Table) iter.Seq2[int, counts.Cell] {
 	b := c.Bind(t.Layout)
+	b.live = slices.DeleteFunc(b.live, func(k int) bool { return !slices.Contains(b.ofDeps, k) })
 	return func(yield func(int, counts.Cell) bool) {
 		if b.of == nil {
 			return

@@ -64,7 +64,7 @@ func (r *Reader) fill() {
 }
 
 // partRows is how many places Options.Part is given at a time.
-const partRows = 256
+const partRows = 1024
 
 // rows returns the rows of places that the table has, if it has so many columns. Others are
 // joined to one, or left out if the options say how many there may be.
