@@ -24,6 +24,8 @@ type PlaceReport struct {
 	Calls *Calls        // of callchains; nil for places
 	// Next suggests the next command, from the rows that are written; nil for none.
 	Next func(t *counts.Table, rows []int) report.Step
+
+	dropped []float64 // what places count that Pick did not choose, the largest first
 }
 
 // Calls are tables of callchains: see [report.Calls].
@@ -51,11 +53,14 @@ func (o *PlaceReport) Write(w report.Writer, m *resolve.Method, t *counts.Table,
 	col := Clock(m, t)
 	whole := t.Cell(0, col)
 	about := &report.Profile{By: o.Kinds, Event: t.Columns[col].Event, What: What(m, &t.Columns[col]), Flat: o.Flat,
-		Samples: whole.Samples, Places: len(t.Scopes) - 1}
+		Samples: whole.Samples, Places: len(t.Scopes) - 1 + len(o.dropped), Left: len(o.dropped)}
 	rows, left := o.keepLargest(t, col)
 	for _, row := range left {
 		about.Left++
 		about.LeftShare += t.Cell(row, col).Value / whole.Value
+	}
+	for _, value := range o.dropped {
+		about.LeftShare += value / whole.Value
 	}
 	if o.Next != nil {
 		about.Next = o.Next(t, rows)
@@ -85,19 +90,50 @@ func (o *PlaceReport) Write(w report.Writer, m *resolve.Method, t *counts.Table,
 	return w.End()
 }
 
+// Pick chooses the places that Write may write, by the whole and the cells of each place. It is for
+// tables without the rows of the others: Write knows what these count. All are kept if it is nil.
+func (o *PlaceReport) Pick(m *resolve.Method, whole *counts.Table, places int, cells func(place int) []counts.Cell) []bool {
+	if o.all() {
+		return nil
+	}
+	col := Clock(m, whole)
+	keep, values := make([]bool, places), make([]float64, places)
+	for i := range places {
+		row := cells(i)
+		values[i], keep[i] = row[col].Value, o.Top == 0 && o.worth(whole.Row(0), row, col)
+	}
+	if o.Top > 0 {
+		sorted := slices.Clone(values)
+		slices.Sort(sorted)
+		least := sorted[max(0, places-o.Top):]
+		for i, value := range values {
+			keep[i] = cmp.Compare(value, least[0]) >= 0
+		}
+	}
+	o.dropped = values[:0]
+	for i, value := range values {
+		if !keep[i] {
+			o.dropped = append(o.dropped, value)
+		}
+	}
+	slices.SortFunc(o.dropped, func(a, b float64) int { return cmp.Compare(b, a) })
+	return keep
+}
+
+// all reports whether all places are written, if no number is given.
+func (o *PlaceReport) all() bool {
+	return o.Top == 0 && (o.All || len(o.Kinds) == 1 && o.Kinds[0] == counts.Interval)
+}
+
 // keepLargest divides the rows of the places into those that are written and those that
 // are left out. Without a number, places with a share worth a line are written; if
 // there are shares only, also those with much of any event.
 func (o *PlaceReport) keepLargest(t *counts.Table, col int) (rows, left []int) {
-	const worth = 0.005
-	total := t.Cell(0, col).Value
-	all := o.All || len(o.Kinds) == 1 && o.Kinds[0] == counts.Interval
+	all := o.all()
 	for i, row := range largest(t, col) {
-		switch {
-		case o.Top > 0 && i < o.Top,
-			o.Top == 0 && (all || t.Cell(row, col).Value >= worth*total || o.Flat != "" && much(t, row)):
+		if i < o.Top || all || o.Top == 0 && o.worth(t.Row(0), t.Row(row), col) {
 			rows = append(rows, row)
-		default:
+		} else {
 			left = append(left, row)
 		}
 	}
@@ -107,11 +143,14 @@ func (o *PlaceReport) keepLargest(t *counts.Table, col int) (rows, left []int) {
 	return rows, left
 }
 
-// much reports whether a row has much of any event.
-func much(t *counts.Table, row int) bool {
-	const share = 0.05
-	for col := range t.Columns {
-		if part, whole := t.Cell(row, col), t.Cell(0, col); part.Samples > 0 && part.Value >= share*whole.Value {
+// worth reports whether a place is worth a line.
+func (o *PlaceReport) worth(whole, place []counts.Cell, col int) bool {
+	const worth, much = 0.005, 0.05
+	if place[col].Value >= worth*whole[col].Value {
+		return true
+	}
+	for i := range place {
+		if o.Flat != "" && place[i].Samples > 0 && place[i].Value >= much*whole[i].Value {
 			return true
 		}
 	}

@@ -91,11 +91,12 @@ type placeReport struct {
 	file   string // being read
 	kind   accounting.Kind
 	method *resolve.Method
-	flat   string           // why there are shares only: no method fits; "" if one does
-	self   *counts.Table    // of Calls: the functions' own samples
-	brief  bool             // the recording is read by module first, and all else is made of that
-	first  *samples.Reader  // that has read it so; nil if it was read otherwise
-	timed  *simulation.Core // of a simulation: the core that timed it; nil if the file does not say
+	flat   string                  // why there are shares only: no method fits; "" if one does
+	self   *counts.Table           // of Calls: the functions' own samples
+	brief  bool                    // the recording is read by module first, and all else is made of that
+	first  *samples.Reader         // that has read it so; nil if it was read otherwise
+	picked *accounting.PlaceReport // has chosen the rows of the table; nil if that has all
+	timed  *simulation.Core        // of a simulation: the core that timed it; nil if the file does not say
 }
 
 // Places writes the accounts of the parts of a recording, or of several of the same
@@ -114,8 +115,10 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 	if o.Filter.used() {
 		t.Label = strings.TrimSpace(t.Label + " (" + strings.Join(o.Filter.Words(), " ") + ")")
 	}
-	if err := p.resolve(t); err != nil {
-		return err
+	if p.picked == nil {
+		if err := p.resolve(t); err != nil {
+			return err
+		}
 	}
 	if nodes := r.Choice.Nodes; nodes != "" && p.flat != "" {
 		return unknownNodes(p.file, nodes, p.flat)
@@ -211,7 +214,16 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	} else if len(split.Kinds) == 0 {
 		split = overview
 	}
-	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Again: p.brief, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	o := samples.Options{By: split.Code, Within: split.Within, Again: p.brief, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	var in source.PlaceReader
+	if len(p.Names) == 1 && len(p.o.Split.Kinds) > 0 {
+		o.Pick = func(whole *counts.Table, places int, cells func(int) []counts.Cell) []bool {
+			p.kind = accounting.KindOf(in)
+			return p.pick(whole, places, cells)
+		}
+	}
+	in = rec.Samples(o)
+	return in, nil
 }
 
 // derive says which counts the method needs that are made of samples.
@@ -330,18 +342,36 @@ func ofPart(a *account.Account) {
 	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
 }
 
+// report returns the report of the places.
+func (p *placeReport) report() *accounting.PlaceReport {
+	if p.picked != nil {
+		return p.picked
+	}
+	o := &accounting.PlaceReport{Options: p.options(0), Kinds: p.o.Split.Kinds, Top: p.o.Top, All: p.o.All, Flat: p.flat, Next: p.next}
+	if len(o.Kinds) == 0 {
+		o.Kinds = overview.Kinds
+	}
+	return o
+}
+
+// pick chooses the rows of a recording's table: see [samples.Options.Pick].
+func (p *placeReport) pick(whole *counts.Table, places int, cells func(int) []counts.Cell) []bool {
+	if err := p.resolve(whole); err != nil {
+		return nil // it is said later
+	}
+	p.picked = p.report()
+	return p.picked.Pick(p.method, whole, places, cells)
+}
+
 // places writes the account of the whole and those of its parts.
 func (p *placeReport) places(t *counts.Table, writer func(bool) (report.Writer, error)) error {
 	w, err := writer(true)
 	if err != nil {
 		return err
 	}
-	o := accounting.PlaceReport{Options: p.options(0), Kinds: p.o.Split.Kinds, Top: p.o.Top, All: p.o.All, Flat: p.flat, Next: p.next}
+	o := p.report()
 	if p.self != nil {
 		o.Calls, o.Next = p.shown(), nil
-	}
-	if len(o.Kinds) == 0 {
-		o.Kinds = overview.Kinds
 	}
 	if x := p.o.Expand; x != "" && p.flat == "" && !report.Expandable(p.method.Model, x) {
 		return p.method.Unmatched("expand", x)

@@ -51,6 +51,54 @@ func TestGathered(t *testing.T) {
 	}
 }
 
+// TestPick compares the rows that are picked with those of a table of all rows.
+func TestPick(t *testing.T) {
+	for _, by := range []counts.By{0, 1 << counts.Module, 1 << counts.Line, 1 << counts.Instruction, 1<<counts.Process | 1<<counts.Function, 1<<counts.Core | 1<<counts.Instruction} {
+		read := func(pick func(*counts.Table, int, func(int) []counts.Cell) []bool) *counts.Table {
+			f, err := os.Open(filepath.Join("..", "..", "..", "source", "perfdata", "testdata", "group.data"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r := NewReader(f, "group.data", Options{By: coarsest(by & codeKinds), Within: by &^ codeKinds, Pick: pick})
+			defer r.Close()
+			if !r.Next() {
+				t.Fatalf("by %v: %v", by, r.Err())
+			}
+			return r.Table()
+		}
+		whole := read(nil)
+		want := &counts.Layout{Columns: whole.Columns, Scopes: whole.Scopes[:1:1]}
+		rows := []int{0}
+		got := read(func(first *counts.Table, places int, row func(int) []counts.Cell) []bool {
+			if places != len(whole.Scopes)-1 || !slices.Equal(first.Row(0), whole.Row(0)) || !reflect.DeepEqual(first.Notes, whole.Notes) {
+				t.Errorf("by %v: %d places of %d, %v of %v", by, places, len(whole.Scopes)-1, first.Row(0), whole.Row(0))
+			}
+			keep := make([]bool, places)
+			for i := range keep {
+				if !slices.Equal(row(i), whole.Row(i+1)) {
+					t.Errorf("by %v, place %d: %v, want %v", by, i, row(i), whole.Row(i+1))
+				}
+				if keep[i] = i%3 == 1; keep[i] {
+					rows, want.Scopes = append(rows, i+1), append(want.Scopes, whole.Scopes[i+1])
+				}
+			}
+			return keep
+		})
+		if !reflect.DeepEqual(got.Scopes, want.Scopes) || !reflect.DeepEqual(got.Columns, want.Columns) {
+			t.Fatalf("by %v: %v, want %v", by, got.Scopes, want.Scopes)
+		}
+		for i, row := range rows {
+			if !slices.Equal(got.Row(i), whole.Row(row)) {
+				t.Errorf("by %v, row %d: %v, want %v", by, row, got.Row(i), whole.Row(row))
+			}
+		}
+		if by.Has(counts.Instruction) && len(rows) < 3 {
+			t.Errorf("by %v: %d rows", by, len(rows))
+		}
+	}
+}
+
 // cells returns all values of a table, without their notes.
 func cells(t *counts.Table) (all []float64) {
 	for i := range t.Scopes {

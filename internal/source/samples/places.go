@@ -318,12 +318,14 @@ func (p *places) addCode(k key) int32 {
 	return int32(len(p.codes) - 1)
 }
 
-// codeList returns what is known of all places, instead of these. It asks for instructions file by
-// file.
-func (p *places) codeList() []counts.Code {
-	order := make([]int32, len(p.codes))
-	for i := range order {
-		order[i] = int32(i)
+// codeList returns what is known of the places that are needed, by their numbers. It asks for
+// instructions file by file.
+func (p *places) codeList(needed []bool) []*counts.Code {
+	var order []int32
+	for i := range p.codes {
+		if needed[i] {
+			order = append(order, int32(i))
+		}
 	}
 	if p.by == counts.Instruction {
 		slices.SortFunc(order, func(i, j int32) int {
@@ -331,11 +333,11 @@ func (p *places) codeList() []counts.Code {
 			return cmp.Or(cmp.Compare(p.files.of(a.File), p.files.of(b.File)), cmp.Compare(a.Offset, b.Offset))
 		})
 	}
-	list := make([]counts.Code, len(order))
-	for _, i := range order {
-		list[i] = p.code(&p.codes[i])
+	codes, list := make([]counts.Code, len(order)), make([]*counts.Code, len(p.codes))
+	for n, i := range order {
+		codes[n] = p.code(&p.codes[i])
+		list[i] = &codes[n]
 	}
-	p.codes = nil
 	return list
 }
 

@@ -55,6 +55,11 @@ type Options struct {
 	// readers by place in the code alone.
 	Enough func(f *profile.Function, y *profile.Symbolizer) bool
 
+	// Pick chooses the rows of the table, so that the others take no memory; nil is all. It has a
+	// table of the whole alone, the number of places, and the cells of each. Cells are valid until
+	// the next call. It returns which places are kept, or nil for all.
+	Pick func(whole *counts.Table, places int, cells func(place int) []counts.Cell) (keep []bool)
+
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are

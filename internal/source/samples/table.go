@@ -54,16 +54,14 @@ func (r *Reader) found() error {
 
 // fill makes the table.
 func (r *Reader) fill() {
-	l := &counts.Layout{}
 	nameless := r.nameless()
-	var sums []perfdata.Sum // by scope behind the run's, and column
-	l.Scopes, sums = r.scopes()
-	r.places.codes, r.places.rows, r.places.sums = nil, nil, nil // there may be many
+	rows := r.rows()
 	n := len(r.columns)
 	r.total = make([]perfdata.Sum, n)
-	for i := range sums {
-		r.total[i%max(n, 1)].Merge(&sums[i])
+	for i := range rows.sums {
+		r.total[i%max(n, 1)].Merge(&rows.sums[i])
 	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
 	r.skids = make([]bool, n)
 	for col, e := range r.columns {
 		c := e.Column()
@@ -80,31 +78,61 @@ func (r *Reader) fill() {
 			t.Start = float64(r.first-r.zero()) / 1e9
 		}
 	}
-	for col, e := range r.columns {
-		if !r.meter.Known(e) || r.unmeasured(e) {
-			continue // all cells stay absent
-		}
-		c := r.total[col].Cell(e)
-		one := 0.0
-		if c.Samples > 0 {
-			one = c.Variance / float64(c.Samples)
-		}
-		if r.keep == nil {
-			c.Variance = 0
-		}
-		*t.Cell(0, col) = c
-		for i := 1; i < len(l.Scopes); i++ {
-			c := sums[(i-1)*n+col].Cell(e)
-			if c.Samples == 0 {
-				c.Variance = one
-			}
-			*t.Cell(i, col) = c
+	whole := t.Row(0)
+	r.cells(whole, r.total)
+	if r.keep == nil {
+		for col := range whole {
+			whole[col].Variance = 0
 		}
 	}
-	for i := range l.Scopes {
-		r.waits.exact(t.Row(i), r.columns)
-	}
+	r.waits.exact(whole, r.columns)
 	t.Notes = append(r.notes(), nameless...)
+	kept := r.kept(rows)
+	with := &counts.Layout{Columns: l.Columns, Scopes: r.scopes(rows, kept)}
+	whole = slices.Clone(whole)
+	t.Reset(with)
+	copy(t.Row(0), whole)
+	for i, row := range kept {
+		cells := t.Row(i + 1)
+		r.cells(cells, rows.sums[row*n:][:n])
+		r.waits.exact(cells, r.columns)
+	}
+}
+
+// cells fills in cells, by column, from their sums. Those of events that were not measured are
+// absent.
+func (r *Reader) cells(to []counts.Cell, sums []perfdata.Sum) {
+	for col, e := range r.columns {
+		if to[col] = (counts.Cell{}); !r.meter.Known(e) || r.unmeasured(e) {
+			continue
+		}
+		if to[col] = sums[col].Cell(e); to[col].Samples > 0 {
+			continue
+		}
+		if whole := r.total[col].Cell(e); whole.Samples > 0 {
+			to[col].Variance = whole.Variance / float64(whole.Samples)
+		}
+	}
+}
+
+// kept returns the numbers of the rows that the table is to have.
+func (r *Reader) kept(rows tableRows) []int {
+	var keep []bool
+	if r.opts.Pick != nil {
+		n, cells := len(r.columns), make([]counts.Cell, len(r.columns))
+		keep = r.opts.Pick(&r.table, rows.n, func(row int) []counts.Cell {
+			r.cells(cells, rows.sums[row*n:][:n])
+			r.waits.exact(cells, r.columns)
+			return cells
+		})
+	}
+	var list []int
+	for i := range rows.n {
+		if keep == nil || keep[i] {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // unmeasured reports whether an event is a derived one that the processor cannot measure:
@@ -121,77 +149,116 @@ func (r *Reader) unmeasured(e *perfdata.Event) bool {
 	return true
 }
 
-// scopes returns the run and the scopes of the rows, and the sums of these.
-func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
-	p := &r.places
-	run := counts.RunScope("")
-	switch {
-	case p.told == 0:
-		return []counts.Scope{run}, p.sums
-	case p.recent != nil:
-		return r.joined(run)
-	}
-	codes := r.codeList()
-	list := make([]counts.Scope, 1, 1+len(codes))
-	list[0] = run
-	for i := range codes {
-		list = append(list, r.scope(nil, int32(i), &codes[i]))
-	}
-	return list, p.sums
+// tableRows are the rows of the table behind the run's.
+type tableRows struct {
+	n    int
+	list []row          // nil if samples are split by code alone: the rows are those of codes
+	sums []perfdata.Sum // by row and column
 }
 
-// codeList returns what is known of all places. Then the last file with symbols is given up, unless
-// it is needed again.
-func (r *Reader) codeList() []counts.Code {
-	codes := r.places.codeList()
-	if !r.opts.Again {
-		r.symbols.Function(profile.Place{})
+// rows returns the rows of the table.
+func (r *Reader) rows() tableRows {
+	p := &r.places
+	switch {
+	case p.told == 0:
+		return tableRows{sums: p.sums}
+	case p.recent == nil:
+		return tableRows{n: len(p.codes), sums: p.sums}
+	case p.told&mergedKinds != 0:
+		r.merge()
 	}
-	return codes
+	return tableRows{len(p.rows), p.rows, p.sums}
 }
 
 // mergedKinds are the kinds whose contexts may share a scope.
 const mergedKinds = counts.By(1<<counts.Cgroup | 1<<counts.Comm | 1<<counts.Core | 1<<counts.Die | 1<<counts.Socket | 1<<counts.Node)
 
-// joined is scopes for places within contexts. CPUs of one core, socket or node are put
-// together if samples are split by these.
-func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
+// merge puts together the rows of contexts with the same scope: CPUs of one core, socket or node,
+// if samples are split by these.
+func (r *Reader) merge() {
 	p := &r.places
-	codes := []counts.Code(nil)
-	if p.told&codeKinds != 0 {
-		codes = r.codeList()
-	}
-	list := make([]counts.Scope, 1, 1+len(p.rows))
-	list[0] = run
-	rows, sums := p.rows[:0], p.sums[:0] // a row is read before it can be written
-	index := map[counts.Scope]int{}      // nil where all rows have scopes of their own
-	if p.told&mergedKinds == 0 {
-		index = nil
-	}
-	for i, row := range p.rows {
-		c, x := (*counts.Code)(nil), &context{lump: true}
-		if row.context >= 0 {
-			x = &p.contexts[row.context]
-			if codes != nil {
-				c = &codes[row.code]
-			}
+	first, same := map[counts.Scope]int32{}, make([]int32, len(p.contexts)) // the first context of the scope
+	for i := range p.contexts {
+		s := r.scope(&p.contexts[i], -1, nil)
+		if _, ok := first[s]; !ok {
+			first[s] = int32(i)
 		}
-		s := r.scope(x, row.code, c)
+		same[i] = first[s]
+	}
+	lump, lumped := first[r.scope(&context{lump: true}, -1, nil)]
+	rows, sums := p.rows[:0], p.sums[:0] // a row is read before it can be written
+	index := map[row]int{}
+	for i, is := range p.rows {
+		key := is
+		switch {
+		case is.context >= 0:
+			key.context = same[is.context]
+		case lumped:
+			key.context = lump
+		}
+		if p.told&codeKinds == 0 {
+			key.code = 0
+		}
 		own := p.sums[i*p.columns : (i+1)*p.columns]
-		at, ok := index[s]
+		at, ok := index[key]
 		if !ok {
-			if index != nil {
-				index[s] = len(list)
-			}
-			list, rows, sums = append(list, s), append(rows, row), append(sums, own...)
+			index[key] = len(rows)
+			rows, sums = append(rows, is), append(sums, own...)
 			continue
 		}
 		for col := range own {
-			sums[(at-1)*p.columns+col].Merge(&own[col])
+			sums[at*p.columns+col].Merge(&own[col])
 		}
 	}
 	p.rows, p.sums = rows, sums
-	return list, sums
+}
+
+// scopes returns the scopes of the run and of some rows. The places are not needed any more.
+func (r *Reader) scopes(rows tableRows, kept []int) []counts.Scope {
+	p := &r.places
+	at := func(i int) row {
+		if rows.list == nil {
+			return row{-1, int32(i)}
+		}
+		return rows.list[i]
+	}
+	codes := []*counts.Code(nil)
+	if p.told&codeKinds != 0 {
+		needed := make([]bool, len(p.codes))
+		for _, i := range kept {
+			if code := at(i).code; code >= 0 {
+				needed[code] = true
+			}
+		}
+		codes = r.codeList(needed)
+	}
+	list := append(make([]counts.Scope, 0, 1+len(kept)), counts.RunScope(""))
+	for _, i := range kept {
+		c, x, is := (*counts.Code)(nil), (*context)(nil), at(i)
+		switch {
+		case rows.list == nil:
+		case is.context < 0:
+			x = &context{lump: true}
+		default:
+			x = &p.contexts[is.context]
+		}
+		if is.code >= 0 && codes != nil {
+			c = codes[is.code]
+		}
+		list = append(list, r.scope(x, is.code, c))
+	}
+	p.codes, p.rows, p.sums = nil, nil, nil // there may be many
+	return list
+}
+
+// codeList returns what is known of the places that are needed. Then the last file with symbols is
+// given up, unless it is needed again.
+func (r *Reader) codeList(needed []bool) []*counts.Code {
+	codes := r.places.codeList(needed)
+	if !r.opts.Again {
+		r.symbols.Function(profile.Place{})
+	}
+	return codes
 }
 
 // others is the name of all places that there was no room for.
@@ -345,7 +412,7 @@ func (r *Reader) notes() []counts.Note {
 		out = append(out, counts.Notef("there are too many places: the others are together"))
 	}
 	if r.keep != nil {
-		out = append(out, counts.Note{Kind: counts.NoteFiltered, Text: r.kept()})
+		out = append(out, counts.Note{Kind: counts.NoteFiltered, Text: r.left()})
 	}
 	if r.opts.By == counts.Line || r.opts.By == counts.Instruction {
 		out = append(out, r.skid()...)
@@ -353,8 +420,8 @@ func (r *Reader) notes() []counts.Note {
 	return out
 }
 
-// kept says what a filter leaves, of each event if there are few.
-func (r *Reader) kept() string {
+// left says what a filter leaves, of each event if there are few.
+func (r *Reader) left() string {
 	const few = 4
 	var kept, all int64
 	var parts []string
