@@ -2,6 +2,7 @@ package samples
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -12,7 +13,7 @@ import (
 // of all places at once, by file and address. Symbols of neighbours are neighbours too.
 type gathered struct {
 	list  pages[codePlace]
-	index numberIndex // of the places; the numbers are those of places and 1
+	slots []placeCode // the index of the places: open addressing
 
 	// By place, or by pair, and column: how many samples had the value that is common in the
 	// column, and the sums of others.
@@ -41,13 +42,60 @@ func (o *Options) gathers() bool {
 	return o.Within.With(o.By)&(codeKinds&^(1<<counts.Module)) != 0
 }
 
-// number returns the number of a place.
-func (g *gathered) number(is codePlace, columns int, apart bool) int32 {
-	n, added := numberIn(&g.list, &g.index, is, func(is codePlace) uint32 { return uint32(is.hash(0)) })
-	if added && !apart {
+// number returns the number of a place with its hash.
+func (g *gathered) number(is codePlace, hash uint64, columns int, apart bool) int32 {
+	if (g.list.n+1)*4 > len(g.slots)*3 {
+		g.grow()
+	}
+	slot := g.slot(is, hash)
+	if slot.code > 0 {
+		return slot.code - 1
+	}
+	*slot = placeCode{is.offset, is.file, int32(g.list.add(is)) + 1}
+	if !apart {
 		g.room(columns)
 	}
-	return n
+	return slot.code - 1
+}
+
+// grow makes room in the index: at most three quarters of the slots are in use.
+func (g *gathered) grow() {
+	g.slots = nil // so that the collector may take it
+	g.slots = make([]placeCode, max(rememberFirst, (g.list.n+1)*2)&^(slotsTogether-1))
+	for i := range g.list.n {
+		is := *g.list.at(i)
+		*g.slot(is, is.near()) = placeCode{is.offset, is.file, int32(i) + 1}
+	}
+}
+
+// slot returns the slot of a place, or the empty one for it.
+func (g *gathered) slot(is codePlace, hash uint64) *placeCode {
+	i := g.first(hash)
+	for {
+		s := &g.slots[i]
+		if s.code == 0 || s.offset == is.offset && s.file == is.file {
+			return s
+		}
+		if i++; i == len(g.slots) {
+			i = 0
+		}
+	}
+}
+
+// slotsTogether are the slots of a cache line, a power of two, and nearBytes the code that they
+// are for.
+const slotsTogether, nearBytes = 4, 32
+
+// near is a hash of a place. Places near to each other differ in the lowest bits only.
+func (c codePlace) near() uint64 {
+	const each = nearBytes / slotsTogether
+	return codePlace{c.offset / nearBytes, c.file}.hash(0)&^(slotsTogether-1) | c.offset/each%slotsTogether
+}
+
+// first returns the slot that is looked at first.
+func (g *gathered) first(hash uint64) int {
+	line, _ := bits.Mul64(hash, uint64(len(g.slots)/slotsTogether))
+	return int(line*slotsTogether + hash%slotsTogether)
 }
 
 // pair returns the number of a place within a context.
@@ -179,7 +227,6 @@ func (p *places) lookUp() {
 			}
 		}
 		p.gathered = gathered{}
-		clear(p.recalled)
 		return
 	}
 	for i := range g.pairs.n {
@@ -193,6 +240,18 @@ func (p *places) lookUp() {
 	}
 	g.pairs, g.pairIndex, g.equal, g.sums = pages[row]{}, numberIndex{}, pages[uint32]{}, pages[perfdata.Sum]{}
 	clear(p.recent)
+}
+
+// room makes room for so many more places and pairs: it looks up those that were gathered.
+func (p *places) room(n int) {
+	g, most := &p.gathered, p.mostGathered()
+	switch {
+	case g.list.n > 0 && g.list.n+n > most:
+		p.lookUp()
+		p.gathered = gathered{}
+	case g.pairs.n > 0 && g.pairs.n+n > most:
+		p.lookUp()
+	}
 }
 
 // mostGathered returns how many places, or pairs of them, are gathered at most.

@@ -19,16 +19,19 @@ import (
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.
 type order struct {
-	spaces  *profile.Spaces
-	windows windows
-	places  *places
-	watch   *watch
-	simple  bool       // nothing but the place in the code matters
-	keep    *selection // which samples count, by the names they have; nil for all
-	all     bool       // all events are settled at once, and samples are passed on as they come
-	root    string
+	spaces    *profile.Spaces
+	windows   windows
+	places    *places
+	watch     *watch
+	simple    bool       // nothing but the place in the code matters, or the process too
+	processes bool       // samples are split by process, and nothing else but the place
+	keep      *selection // which samples count, by the names they have; nil for all
+	all       bool       // all events are settled at once, and samples are passed on as they come
+	root      string
 
-	contexts []contextNumber   // by the numbers that samples have
+	contexts []contextNumber // by the numbers that samples have
+	recent   [recentProcesses]recentProcess
+	touched  uint64            // what was read ahead of its use, so that it is read
 	cgroups  map[uint64]string // paths up to now, if they are looked at
 
 	pending      []*batch // with samples that wait, in the order of the file
@@ -157,11 +160,26 @@ func (o *order) wait(b *batch, i int) {
 	o.held++
 }
 
-// add is sift where nothing but the places matters. What it does for each sample is
-// most of what a flat profile costs.
+// addedTogether is how many samples are added together, so that the processor waits for memory
+// once.
+const addedTogether = 64
+
+// An addedSample is one of these.
+type addedSample struct {
+	place  codePlace
+	hash   uint64 // of a gathered place
+	value  float64
+	pid    int32
+	column int32
+	code   int32 // its number, or that of its row
+}
+
+// add is sift where nothing but the places matters, or the processes too. What it does for each
+// sample is most of what a flat profile costs.
 func (o *order) add(b *batch, from, to int, limit uint64) {
-	p := o.places
 	before, till := o.before, o.till
+	var some [addedTogether]addedSample
+	n := 0
 	for i := from; i < to; i++ {
 		s := &b.samples[i]
 		if s.Time > limit {
@@ -173,19 +191,75 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 			o.left++
 			continue
 		}
-		column := int(o.column[s.Event])
+		column := o.column[s.Event]
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
-		code := p.find(o.place(s))
-		if p.gather {
-			p.gathered.add(int(code)*p.columns+column, column, s.Value)
-			continue
+		a := &some[n]
+		a.place, a.value, a.pid, a.column = o.place(s), s.Value, s.PID, column
+		if n++; n == len(some) {
+			o.addSome(some[:n])
+			n = 0
 		}
-		p.codeSum(code, column).AddAll(s.Value, s.Value*s.Value, 1)
 	}
+	o.addSome(some[:n])
 	o.spans(b, before, till)
 }
+
+// addSome adds samples to their places.
+func (o *order) addSome(some []addedSample) {
+	p := o.places
+	if g := &p.gathered; p.gather {
+		p.room(len(some))
+		for i := range some {
+			a := &some[i]
+			if a.hash = a.place.near(); len(g.slots) > 0 {
+				o.touched += g.slots[g.first(a.hash)].offset
+			}
+		}
+		for i := range some {
+			a := &some[i]
+			a.code = g.number(a.place, a.hash, p.columns, p.recent != nil)
+		}
+		if p.recent != nil {
+			for i := range some {
+				a := &some[i]
+				a.code = p.cross(o.process(a.pid), a.code)
+			}
+		}
+		for i := range some {
+			a := &some[i]
+			g.add(int(a.code)*p.columns+int(a.column), int(a.column), a.value)
+		}
+		return
+	}
+	for i := range some {
+		a := &some[i]
+		code := p.find(a.place)
+		if p.recent != nil {
+			code = p.within(o.process(a.pid), code)
+		}
+		p.codeSum(code, int(a.column)).AddAll(a.value, a.value*a.value, 1)
+	}
+}
+
+// process returns the number of the context of a process.
+func (o *order) process(pid int32) int32 {
+	known := &o.recent[uint32(pid)%recentProcesses]
+	if known.number == 0 || known.pid != pid {
+		*known = recentProcess{pid, o.places.bounded(context{pid: pid}) + 1}
+	}
+	return known.number - 1
+}
+
+// A recentProcess is a process whose context was looked up.
+type recentProcess struct {
+	pid    int32
+	number int32 // and 1; 0 for none
+}
+
+// recentProcesses is how many processes are remembered, a power of two.
+const recentProcesses = 256
 
 // place returns the place of a sample.
 func (o *order) place(s *perfdata.FlatSample) codePlace {
@@ -206,13 +280,19 @@ func (o *order) pass(b *batch, i int) {
 		o.exact[column]++
 	}
 	x := b.extra(i)
+	if o.places.gather {
+		o.places.room(1)
+	}
 	o.places.add(o.row(s, x.context), column, &perfdata.Amount{Value: s.Value, Enabled: x.enabled, Running: x.running})
 }
 
 // row returns the number of a sample's place and context; -1 if it does not count.
 func (o *order) row(s *perfdata.FlatSample, number int32) int32 {
 	x := contextNumber{}
-	if len(o.contexts) > 0 {
+	switch {
+	case o.processes:
+		x.number = o.process(s.PID)
+	case len(o.contexts) > 0:
 		x = o.contexts[number]
 	}
 	if o.keep.named() && !o.keep.names(o.spaces, s.Time, x.is, o.cgroup(x.is.cgroup)) {

@@ -78,10 +78,9 @@ type placeCode struct {
 // How much is remembered, powers of two: few places, which the processor's caches have
 // room for, unless there are many.
 const (
-	rememberFirst    = 1 << 12
-	rememberGathered = 1 << 16
-	rememberMost     = 1 << 20
-	rememberRows     = 1 << 12
+	rememberFirst = 1 << 12
+	rememberMost  = 1 << 20
+	rememberRows  = 1 << 12
 )
 
 func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols functionsOf) places {
@@ -151,9 +150,6 @@ func (p *places) cross(x, code int32) int32 {
 	}
 	n := int32(0)
 	if p.gather {
-		if p.gathered.pairs.n >= p.mostGathered() {
-			p.lookUp()
-		}
 		n = p.gathered.pair(is, p.columns)
 	} else {
 		n = p.rowOf(is)
@@ -189,7 +185,13 @@ func (p *places) addRow(is row) int32 {
 
 // named returns the number of a context with a thread's name.
 func (p *places) named(x context, comm string) int32 {
-	if x.comm = comm; len(p.contexts) >= maxContexts {
+	x.comm = comm
+	return p.bounded(x)
+}
+
+// bounded is context where these are not bounded yet. Without room for more, they are one.
+func (p *places) bounded(x context) int32 {
+	if len(p.contexts) >= maxContexts {
 		x = context{lump: true}
 	}
 	return p.context(x)
@@ -218,6 +220,9 @@ func (p *places) context(x context) int32 {
 // find returns the number of a place in the code, a negative one if it does not count. It is
 // that of a gathered place if these are looked up together.
 func (p *places) find(is codePlace) int32 {
+	if p.gather {
+		return p.gathered.number(is, is.near(), p.columns, p.recent != nil)
+	}
 	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15 // neighbours stay neighbours
 	slot := &p.recalled[(spread^spread>>32)&uint64(len(p.recalled)-1)]
 	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
@@ -228,22 +233,12 @@ func (p *places) find(is codePlace) int32 {
 
 // met is find for a place that was not remembered. The slot is its own from now on.
 func (p *places) met(slot *placeCode, is codePlace) int32 {
-	code, most := int32(-1), rememberMost
-	if p.gather {
-		if p.gathered.list.n >= p.mostGathered() {
-			p.lookUp()
-			p.gathered = gathered{}
-			clear(p.recalled)
-		}
-		code, most = p.gathered.number(is, p.columns, p.recent != nil), rememberGathered
-	} else {
-		code = p.look(p.files.place(is))
-	}
+	code := p.look(p.files.place(is))
 	*slot = placeCode{is.offset, is.file, max(code+1, 0)}
 	if code < 0 {
 		slot.code = -1
 	}
-	if p.missed++; p.missed > len(p.recalled) && len(p.recalled) < most {
+	if p.missed++; p.missed > len(p.recalled) && len(p.recalled) < rememberMost {
 		p.recalled, p.missed = make([]placeCode, 2*len(p.recalled)), 0
 	}
 	return code

@@ -333,11 +333,12 @@ func (r *Reader) open(p phase) error {
 		spaces, cgroups, r.names = profile.NewSpaces(), map[uint64]string{}, newNames()
 	}
 	r.keep = newSelection(&r.opts.Filter)
-	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
 	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.functions())
+	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
+	r.contexts.processes = r.contexts.processes && !r.places.codeless() && !r.keep.named()
 	r.order = order{spaces: spaces, windows: newWindows(spaces), places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
-		simple: !r.contexts.any() && !r.places.codeless()}
+		simple: !r.contexts.any() && !r.places.codeless(), processes: r.contexts.processes}
 	r.places.files = r.order.windows.files
 	r.places.gather = !r.stacked && (r.opts.gathers() || r.opts.Again)
 	if p != eventsOnly {
