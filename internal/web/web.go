@@ -29,7 +29,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-//go:generate go run ../gen/web src page
+//go:generate go run -tags esbuild ../gen/web src page
 
 var (
 	//go:embed page/page.js.gz

@@ -1,7 +1,7 @@
 // Command web makes the script and the style of the page of package web from its
 // TypeScript, for go generate:
 //
-//	go run ./internal/gen/web internal/web/src internal/web/page
+//	go run -tags esbuild ./internal/gen/web internal/web/src internal/web/page
 //
 // The output is compressed, without a time, so that the same source makes the same bytes.
 package main
@@ -9,14 +9,13 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
-
-	"github.com/evanw/esbuild/pkg/api"
 )
 
 func main() {
@@ -31,14 +30,22 @@ func main() {
 	}
 }
 
+// bundle returns a source and what it imports as one minified file. The bundler takes long
+// to compile, and only a program with the tag esbuild has it.
+var bundle = func(string) ([]byte, error) { return nil, errors.New("needs -tags esbuild") }
+
 // generate bundles main.ts and page.css of a directory into another.
 func generate(from, to string) error {
+	sum, err := digest(from)
+	if err != nil {
+		return err
+	}
 	for _, f := range []struct{ source, output string }{{"main.ts", "page.js.gz"}, {"page.css", "page.css.gz"}} {
 		text, err := bundle(filepath.Join(from, f.source))
 		if err != nil {
 			return err
 		}
-		packed, err := compress(text)
+		packed, err := compress(text, sum)
 		if err != nil {
 			return err
 		}
@@ -49,33 +56,31 @@ func generate(from, to string) error {
 	return nil
 }
 
-// bundle returns a source and what it imports as one minified file for browsers from
-// 2023 on.
-func bundle(source string) ([]byte, error) {
-	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{source}, Bundle: true, Format: api.FormatIIFE, Target: api.ES2022, Charset: api.CharsetASCII,
-		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone,
-	})
-	var all error
-	for _, m := range append(result.Errors, result.Warnings...) {
-		at := ""
-		if m.Location != nil {
-			at = fmt.Sprintf("%s:%d: ", m.Location.File, m.Location.Line)
+// digest returns the hash of a directory's files. The output has it as a comment, so that a
+// changed source is seen without the bundler.
+func digest(dir string) (string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return "", err
 		}
-		all = errors.Join(all, errors.New(at+m.Text))
+		fmt.Fprintf(h, "%s %d\n%s", f.Name(), len(text), text)
 	}
-	if all != nil {
-		return nil, all
-	}
-	return result.OutputFiles[0].Contents, nil
+	return fmt.Sprintf("%x", h.Sum(nil)[:16]), nil
 }
 
-func compress(text []byte) ([]byte, error) {
+func compress(text []byte, comment string) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
+	w.Comment = comment
 	if _, err := w.Write(text); err != nil {
 		return nil, err
 	}
