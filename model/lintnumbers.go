@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -64,6 +65,9 @@ func (l *linter) tryFamilies() {
 	for _, smt := range []float64{0, 1} {
 		t := newTrial(l.m, smt)
 		for range draws / 2 {
+			if !slices.ContainsFunc(families, func(f *family) bool { return !f.over || !f.under }) {
+				return // more draws say no more
+			}
 			t.draw()
 			for _, f := range families {
 				n := &l.m.Nodes[f.node]
@@ -200,22 +204,22 @@ func (l *linter) tryThreshold(n *Node, ranges map[string]span) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	in := make([]float64, len(values))
-	reached, missed := 0, 0
-	for range draws {
+	reached, missed := false, false
+	for n := 0; n < draws && !(reached && missed); n++ {
 		for i, r := range values {
 			in[i] = r.draw(rng)
 		}
 		switch v := program.Eval(in); {
 		case v == 0:
-			missed++
+			missed = true
 		case v == v:
-			reached++
+			reached = true
 		}
 	}
 	switch {
-	case reached == 0:
+	case !reached:
 		l.report(n.pos.at("threshold"), SevError, "node %s: its threshold cannot be reached by any values within the nodes' ranges", n.Name)
-	case missed == 0:
+	case !missed:
 		l.report(n.pos.at("threshold"), SevWarning, "node %s: its threshold holds for all values within the nodes' ranges", n.Name)
 	}
 }
