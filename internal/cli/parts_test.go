@@ -23,7 +23,7 @@ __attribute__((noinline)) unsigned long light(long n) { STEPS(n); }
 static void *work(void *name) {
 	unsigned long sum = 0;
 	prctl(PR_SET_NAME, (char *)name);
-	for (int i = 0; i < 100; i++) sum += heavy(200000 + i) ^ light(200000 + i);
+	for (int i = 0; i < ROUNDS / 4; i++) sum += heavy(200000 + i) ^ light(200000 + i);
 	return (void *)sum;
 }
 int main(void) {

@@ -243,13 +243,18 @@ type workload struct {
 	heavy, light string   // the functions' names
 }
 
+// text is the source, with the number of its rounds.
+func (w *workload) text() string {
+	return strings.ReplaceAll(w.source, "ROUNDS", strconv.Itoa(testlong.Size(120, 400)))
+}
+
 var workloads = []workload{
 	{"main.c", `
 #include <stdlib.h>
 #define STEPS(n) unsigned long x = 1; for (long i = 0; i < (n); i++) x = x * 6364136223846793005ul + 1442695040888963407ul; return x
 __attribute__((noinline)) unsigned long heavy(long n) { STEPS(4 * n); }
 __attribute__((noinline)) unsigned long light(long n) { STEPS(n); }
-int main(void) { unsigned long sum = 0; for (int i = 0; i < 400; i++) sum += heavy(200000 + i) ^ light(200000 + i); return sum == 1; }
+int main(void) { unsigned long sum = 0; for (int i = 0; i < ROUNDS; i++) sum += heavy(200000 + i) ^ light(200000 + i); return sum == 1; }
 `, []string{"gcc", "-g", "-O1", "-o"}, "heavy", "light"},
 	{"main.go", `package main
 
@@ -273,7 +278,7 @@ func light(n int) (x uint64) {
 
 func main() {
 	sum := uint64(0)
-	for i := 0; i < 400; i++ {
+	for i := 0; i < ROUNDS; i++ {
 		sum += heavy(200000) ^ light(200000)
 	}
 	if sum == 1 {
@@ -293,7 +298,7 @@ func recordWorkload(t testing.TB, w workload, args ...string) string {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, w.name), []byte(w.source), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, w.name), []byte(w.text()), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	build := exec.Command(w.build[0], append(w.build[1:], "prog", w.name)...)

@@ -29,14 +29,18 @@ func (f sourceFile) at(p token.Pos) string {
 	return pos.String()
 }
 
-// sources parses the Go files of the module below the working directory.
+// parsed are the Go files of the module, which are parsed once.
+var parsed []sourceFile
+
+// sources returns the Go files of the module. The working directory must be its root.
 func sources(t *testing.T) []sourceFile {
 	t.Helper()
-	var list []sourceFile
-	for _, file := range below(t, ".", ".go") {
-		list = append(list, parseSource(t, file, nil))
+	if parsed == nil {
+		for _, file := range below(t, ".", ".go") {
+			parsed = append(parsed, parseSource(t, file, nil))
+		}
 	}
-	return list
+	return parsed
 }
 
 // below returns the files with an extension in a directory and below, with
