@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 )
 
@@ -124,7 +125,17 @@ func (f *elfFile) contents(name string) ([]byte, error) {
 	if _, err := io.ReadFull(s.Open(), data); err != nil {
 		return nil, fmt.Errorf("%s: section %s: %w", f.path, name, err)
 	}
+	f.unloadSection(s)
 	return data, nil
+}
+
+// unloadSection gives up the memory of a section that was decompressed.
+func (f *elfFile) unloadSection(s *elf.Section) {
+	page := uint64(os.Getpagesize())
+	from, to := (s.Offset+page-1)&^(page-1), (s.Offset+s.FileSize)&^(page-1)
+	if f.mapped && from < to {
+		unload(f.data[from:to])
+	}
 }
 
 // A faultError is the error of reading a mapped file after the file was truncated.

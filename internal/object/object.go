@@ -182,13 +182,14 @@ func (o *Object) Close() error {
 	return errors.Join(err, o.closeUnits())
 }
 
-// Release forgets symbols and debug information, which are read again if they are asked for.
-// The index of inlined calls stays.
+// Release forgets symbols, debug information and the index of inlined calls, which are read again
+// if they are asked for. The index is kept first.
 func (o *Object) Release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	_ = distrust("the inlined calls", func() error { o.keepIndex(); return nil })
 	_ = o.closeUnits() // they were read, and nothing was written
-	o.dwarf, o.slim, o.golang, o.symbols, o.data = nil, nil, nil, nil, nil
+	o.dwarf, o.slim, o.golang, o.symbols, o.data, o.inlined = nil, nil, nil, nil, nil, nil
 	o.main.unload()
 	o.debug.unload()
 }

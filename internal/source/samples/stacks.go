@@ -191,6 +191,7 @@ func (s *Stacks) read() error {
 		return err
 	}
 	if s.parts.full { // the rest, whose places are known
+		s.likely = min(s.likely, (s.parts.passed-s.parts.taken)/2)
 		if err := s.readSamples(); err != nil {
 			return err
 		}
