@@ -211,6 +211,9 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// spin is a loop for sh that leaves the processor to other tests.
+const spin = "while renice -n 10 $$ > /dev/null 2>&1 || :; do while :; do :; done; done"
+
 // TestTopViews: the parts of what is watched are shown by the counters and by samples; one of
 // them is opened, down to the lines of a function, and left again. What is seen is kept. The
 // program runs on meanwhile.
@@ -219,7 +222,7 @@ func TestTopViews(t *testing.T) {
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
 	usual := *probe.mode()
 	<-probe.done
-	p := inTerminal(t, 24, 80, []string{"NO_COLOR=1"}, "top", "--source", "os", "-I", "300", "--", "sh", "-c", "while :; do :; done")
+	p := inTerminal(t, 24, 80, []string{"NO_COLOR=1"}, "top", "--source", "os", "-I", "300", "--", "sh", "-c", spin)
 	p.wait(0, "nodes, depth 3")
 	at := len(p.output())
 	step := func(keys, text string) {
@@ -284,7 +287,7 @@ func TestTopViews(t *testing.T) {
 // has ended is said to have.
 func TestTopMachine(t *testing.T) {
 	t.Parallel()
-	busy := exec.Command("sh", "-c", "while :; do :; done")
+	busy := exec.Command("nice", "sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +356,7 @@ func TestTopOnce(t *testing.T) {
 	cmd := exec.Command(program, "top")
 	cmd.Stderr = &msg
 	for _, by := range []string{"function", "process", "cpu"} {
-		out, err := exec.Command(program, "top", "--once", "--source", "os", "-I", "200", "--by", by, "--", "sh", "-c", "while :; do :; done").CombinedOutput()
+		out, err := exec.Command(program, "top", "--once", "--source", "os", "-I", "200", "--by", by, "--", "sh", "-c", spin).CombinedOutput()
 		if by == "cpu" && strings.Contains(string(out), "samples of cpu-clock") {
 			continue // of a program, samples tell it
 		}
@@ -362,7 +365,7 @@ func TestTopOnce(t *testing.T) {
 		}
 	}
 	// What the notes advise is there. Something runs meanwhile.
-	busy := exec.Command("sh", "-c", "while :; do :; done")
+	busy := exec.Command("nice", "sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
 	}
