@@ -328,7 +328,7 @@ func recordHere(t *testing.T, args ...string) string {
 	return msg.String()
 }
 
-// TestRecordPerf records here, and has perf read it: it finds what we do. Five kinds are
+// TestRecordPerf records here, and has perf read it: it finds what we do. Eight kinds are
 // recorded with -long only.
 func TestRecordPerf(t *testing.T) {
 	t.Parallel()
@@ -343,16 +343,16 @@ func TestRecordPerf(t *testing.T) {
 		{"programs, long", false, []string{"-e", "cpu-clock"}},
 		{"callchains, long", false, []string{"-e", "cpu-clock", "-g"}},
 		{"compressed", false, []string{"-e", "cpu-clock", "-g", "-z"}},
-		{"per thread", false, []string{"--per-thread", "-e", "cpu-clock", "-z=19"}},
+		{"per thread, long", false, []string{"--per-thread", "-e", "cpu-clock", "-z=19"}},
 		{"several", false, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches", "-F", "9000"}},
 		{"fixed, long", false, []string{"-e", "page-faults", "-c", "3"}},
 		{"data", false, []string{"-e", "page-faults", "-c", "1", "-d"}},
-		{"cgroups", false, []string{"-e", "cpu-clock", "--all-cgroups"}},
+		{"cgroups, long", false, []string{"-e", "cpu-clock", "--all-cgroups"}},
 		{"all CPUs", true, []string{"-a", "-e", "cpu-clock,page-faults"}},
 		{"one CPU, long", true, []string{"-C", "0", "-e", "cpu-clock,page-faults", "-g"}},
 		{"group", true, []string{"-a", "-e", "{cpu-clock,page-faults}:S"}},
 		{"cgroup, long", true, []string{"-G", "/", "-e", "cpu-clock,page-faults"}},
-		{"alone", false, []string{"-i", "-e", "cpu-clock,page-faults"}},
+		{"alone, long", false, []string{"-i", "-e", "cpu-clock,page-faults"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.HasSuffix(tt.name, "long") {
@@ -362,7 +362,7 @@ func TestRecordPerf(t *testing.T) {
 			needCgroups(t, tt.args)
 			file := filepath.Join(t.TempDir(), "perf.data")
 			program := programs
-			if tt.name == "alone" || tt.name == "per thread" {
+			if tt.name == "alone, long" || tt.name == "per thread, long" {
 				program = oneProgram
 			}
 			var said string

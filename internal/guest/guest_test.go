@@ -115,7 +115,7 @@ func build(t *testing.T, rig Rig, arch Arch) Machine {
 	files := map[string]string{
 		"/init":           compile("init", "build", "./internal/guest/init"),
 		"/bin/cyclestack": compile("cyclestack", "build", "./cmd/cyclestack"),
-		"/bin/inside":     compile("inside", "test", "-c", "./internal/guest/inside"),
+		"/bin/inside":     compile("inside", "test", "-c", "-tags=guest", "./internal/guest/inside"),
 	}
 	perf, err := os.ReadDir(rig.Perf(arch))
 	if err != nil {

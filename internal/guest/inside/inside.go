@@ -1,5 +1,5 @@
 // Package inside has tests that are run in guests, where there is a PMU: those of
-// internal/guest start them there. Elsewhere they do nothing.
+// internal/guest compile them with the tag guest, and start them there.
 //
 // They hold counts to the truth of internal/guest/loop and, where the guest has it, to the
 // kernel's own perf.
