@@ -3,7 +3,8 @@ package emulator
 // settle finds the cycles of all instructions that were in windows, by function. The three
 // machines retire an instruction at different times. A cycle may show at any instruction that
 // retires in it. So differences of single instructions may be negative, and only the sums of
-// functions are subtracted. They are given to the instructions with a difference above 0.
+// functions are subtracted. They are given to the instructions with a difference above 0. A function
+// has less than 0 if its cycles pass while another one waits: all others have so much less.
 func (l *library) settle() {
 	for _, i := range l.ordered() {
 		for in := range l.sorted(i) {
@@ -12,15 +13,39 @@ func (l *library) settle() {
 			}
 		}
 	}
+	l.settleAll()
+}
+
+// settleAll finds the cycles of the instructions of all functions.
+func (l *library) settleAll() {
+	var all, above [costs]float64
 	for _, f := range l.functions {
 		f.close()
-		settle(f.insts)
+		for cost := range costs {
+			sum := 0.0
+			for _, in := range f.insts {
+				sum += *in.cost(cost)
+			}
+			all[cost] += sum
+			above[cost] += max(sum, 0)
+		}
+	}
+	for _, f := range l.functions {
+		settle(f.insts, ratio(all[costLost], above[costLost]), ratio(all[costWaits], above[costWaits]))
 		f.uncertain()
 	}
 }
 
-// settle finds the cycles of a function's instructions.
-func settle(insts []*instruction) {
+// ratio returns the share of sums above 0 that is left with those below 0.
+func ratio(all, above float64) float64 {
+	if above == 0 {
+		return 0
+	}
+	return max(all, 0) / above
+}
+
+// settle finds the cycles of a function's instructions. Parts of its differences are its own.
+func settle(insts []*instruction, ofLost, ofWaits float64) {
 	var late [parts]float64
 	lates := 0.0
 	for _, in := range insts {
@@ -29,8 +54,8 @@ func settle(insts []*instruction) {
 			lates += v
 		}
 	}
-	lost := share(insts, func(in *instruction) float64 { return in.lost })
-	waits := share(insts, func(in *instruction) float64 { return in.waits })
+	lost := share(insts, func(in *instruction) float64 { return ofLost * in.lost })
+	waits := share(insts, func(in *instruction) float64 { return ofWaits * in.waits })
 	for n, in := range insts {
 		in.settled = parts3{cycles: in.ideal / in.timed, lost: lost[n] / in.timed}
 		own, sum := in.late, 0.0

@@ -74,7 +74,10 @@ type memoryUnits struct {
 	// are known; 0 if the core does not do so.
 	renames    uint64
 	forwarding ports // what a load occupies for a cycle that has a store's data
-	streamed   int   // micro-ops of a loop that comes from the queue, at most
+	// lockFill is how much later a locked instruction is for each line that arrives in the
+	// first-level cache, and lockValue for its value.
+	lockFill, lockValue int64
+	streamed            int // micro-ops of a loop that comes from the queue, at most
 	// streams is the micro-ops of a loop that comes from the queue at all. If that takes
 	// streamEnds branches or more, its end is mispredicted.
 	streams, streamEnds int

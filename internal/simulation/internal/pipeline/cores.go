@@ -204,6 +204,8 @@ type memoryKeys struct {
 	VectorForward    int `toml:"vector-forward"`
 	Blocked          int
 	Forwarding       string
+	LockFill         int64 `toml:"lock-fill"`
+	LockValue        int64 `toml:"lock-value"`
 	Alias            int64
 	Renames          uint64
 	Links            int64
@@ -354,6 +356,7 @@ func (r *coreReader) set() {
 	c.erratum, c.streamed = f.Erratum, f.Streamed
 	c.streams, c.streamEnds = f.Streams, f.StreamEnds
 	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
+	c.lockFill, c.lockValue = f.LockFill, f.LockValue
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
 	c.inTurn = f.InTurn

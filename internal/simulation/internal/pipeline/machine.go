@@ -66,6 +66,8 @@ type accessState struct {
 	names                 names
 	linkedNow             int64  // how many loads were, in that cycle
 	linkedAt              int64  // when a load was linked to a store last
+	unlocked              int64  // when the next locked instruction can be executed
+	fills                 int64  // the lines on their way since the one before
 	loaded                uint32 // general registers that hold a loaded value
 	given                 access
 }
@@ -552,7 +554,16 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) (first, last i
 		ready, _ = m.reserve(Computes, ready, k.unit, k.unit, hold)
 		hold = 1
 	}
+	if op.Class == Locked {
+		ready = max(ready, m.unlocked+min(m.fills, mostFills)*m.core.lockFill)
+		m.fills = 0
+	}
 	p.issue, p.port = m.reserve(Computes, ready, k.ports, reached, hold)
+	if op.Class == Locked {
+		if m.unlocked = p.issue + hold; op.writes[0] != NoRegister && op.writes[0] < Carry {
+			m.unlocked += m.core.lockValue
+		}
+	}
 	for i := 1; i < int(k.ops); i++ {
 		m.slot++
 		reached := k.portsOf(i)
@@ -630,6 +641,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if late := m.given.late; late > 0 {
 		value = max(value, m.misses.next(1)) + late
 		m.misses.put(value)
+		m.fills++
 	}
 	late := m.aliasing(op, addr, issue)
 	value += late
@@ -828,8 +840,12 @@ func (m *Machine) arrives() int64 {
 	}
 	at := max(m.retired, m.misses.next(1)) + m.given.lateStore
 	m.misses.put(at)
+	m.fills++
 	return at
 }
+
+// mostFills is how many lines a locked instruction waits for at most. Those before have arrived.
+const mostFills = 4
 
 // seen returns the cycles that a sampler would see at the op, of those since the retirement
 // before. An interrupt waits for the oldest op in execution, and is seen at the next one.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
@@ -65,6 +66,31 @@ func TestStoresTogether(t *testing.T) {
 		b.Same()
 		if got := m.Cycles(b); got < 0.9*test.measured || got > 1.1*test.measured {
 			t.Errorf("%s: %.2f cycles, measured %.2f", test.name, got, test.measured)
+		}
+	}
+}
+
+// TestLocks checks that a locked instruction waits for lines on their way, as on Zen 4. There it
+// took 7.2 cycles, 11.5 behind a store that hit the second level, and 14.0 behind two of these.
+func TestLocks(t *testing.T) {
+	const store, locked = "48894708", "f0830601" // mov %rax,0x8(%rdi); lock addl $0x1,(%rsi)
+	for _, tt := range []struct {
+		stores   int
+		measured float64
+	}{{0, 7.2}, {1, 11.5}, {2, 14}} {
+		const n = 2000
+		ops := assemble(t, bytesOf(t, strings.Repeat(store, tt.stores)+locked), 0x1000)
+		m, cycles := NewMachine(CoreOf("amdzen4")), 0.0
+		for range n {
+			for i := range ops {
+				if i < tt.stores {
+					m.LateStore(10)
+				}
+				cycles += m.Execute(&ops[i], false, false)
+			}
+		}
+		if got := cycles / n; got < 0.9*tt.measured || got > 1.15*tt.measured {
+			t.Errorf("%.1f cycles behind %d stores that miss, measured %.1f", got, tt.stores, tt.measured)
 		}
 	}
 }
