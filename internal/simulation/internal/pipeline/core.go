@@ -74,8 +74,8 @@ type memoryUnits struct {
 	// are known; 0 if the core does not do so.
 	renames    uint64
 	forwarding ports // what a load occupies for a cycle that has a store's data
-	// lockFill is how much later a locked instruction is for each line that arrives in the
-	// first-level cache, and lockValue for its value.
+	// lockFill is how many cycles a locked instruction waits for each line on its way to the
+	// first-level cache. lockValue is the same for the value that it returns.
 	lockFill, lockValue int64
 	streamed            int // micro-ops of a loop that comes from the queue, at most
 	// streams is the micro-ops of a loop that comes from the queue at all. If that takes
