@@ -1,7 +1,6 @@
 package account
 
 import (
-	"iter"
 	"math"
 	"slices"
 
@@ -10,52 +9,44 @@ import (
 
 // WithWhole returns a copy of a table with a further column: the whole that the model divides,
 // in each scope. Scopes can then be compared by it as by an event, although it is none, as with
-// simulated cycles. It is nil for a model without a whole, or where it is not known of the
-// first scope.
-func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
-	l := &counts.Layout{Columns: append(slices.Clone(t.Columns), counts.Column{Event: event}), Scopes: t.Scopes}
+// simulated cycles. Of other columns it has those of the events to keep; without any it has all. It
+// is nil for a model without a whole, or where it is not known of the first scope.
+func (c *Method) WithWhole(t *counts.Table, event string, keep ...string) *counts.Table {
+	b := c.Bind(t.Layout)
+	if b.of == nil {
+		return nil
+	}
+	b.live = slices.DeleteFunc(b.live, func(k int) bool { return !slices.Contains(b.ofDeps, k) })
+	l := &counts.Layout{Scopes: t.Scopes}
+	var from []int
+	for i, column := range t.Columns {
+		if len(keep) == 0 || slices.Contains(keep, column.Event) {
+			l.Columns, from = append(l.Columns, column), append(from, i)
+		}
+	}
+	l.Columns = append(l.Columns, counts.Column{Event: event})
 	head := *t
 	head.Reset(&counts.Layout{})
 	out := head.Clone()
 	out.Reset(l)
-	known := false
-	for i, whole := range c.Wholes(t) {
-		if known = known || whole.Ok(); !known {
+	plain := *t
+	plain.Notes = nil
+	var a *Account
+	for i := range t.Scopes {
+		row, old := out.Row(i), t.Row(i)
+		for to, at := range from {
+			row[to] = old[at]
+		}
+		a = b.prepare(&plain, Place{Self: i}, a)
+		b.readSlots(&plain, Place{Self: i}, a)
+		switch v := b.of.Eval(a.in); {
+		case !math.IsNaN(v):
+			row[len(row)-1] = counts.Cell{Value: v, Variance: b.varianceOfWhole(&plain, Place{Self: i}, a, v), State: counts.Counted}
+		case i == 0:
 			return nil
 		}
-		row := out.Row(i)
-		row[copy(row, t.Row(i))] = whole
-	}
-	if !known {
-		return nil
 	}
 	return out
-}
-
-// Wholes yields the whole that the model divides, in each scope of a table. It is missing where it is
-// not known. It yields nothing for a model without a whole.
-func (c *Method) Wholes(t *counts.Table) iter.Seq2[int, counts.Cell] {
-	b := c.Bind(t.Layout)
-	b.live = slices.DeleteFunc(b.live, func(k int) bool { return !slices.Contains(b.ofDeps, k) })
-	return func(yield func(int, counts.Cell) bool) {
-		if b.of == nil {
-			return
-		}
-		plain := *t
-		plain.Notes = nil
-		var a *Account
-		for i := range t.Scopes {
-			a = b.prepare(&plain, Place{Self: i}, a)
-			b.readSlots(&plain, Place{Self: i}, a)
-			whole := counts.Cell{}
-			if v := b.of.Eval(a.in); !math.IsNaN(v) {
-				whole = counts.Cell{Value: v, Variance: b.varianceOfWhole(&plain, Place{Self: i}, a, v), State: counts.Counted}
-			}
-			if !yield(i, whole) {
-				return
-			}
-		}
-	}
 }
 
 // varianceOfWhole propagates the variances of counts that are no samples: the bound that holds for

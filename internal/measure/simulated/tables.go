@@ -3,7 +3,6 @@ package simulated
 import (
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -113,11 +112,7 @@ func (s *Simulator) hotLoops() []*core.Result {
 	if len(hot) == 0 {
 		return nil
 	}
-	// Only these columns are kept: there may be many instructions.
-	l := &counts.Layout{Columns: []counts.Column{{Event: accounting.WholeEvent}}, Scopes: functions.Scopes[:1:1]}
-	for _, event := range core.LoopEvents {
-		l.Columns = append(l.Columns, counts.Column{Event: event})
-	}
+	l := &counts.Layout{Scopes: functions.Scopes[:1:1]}
 	var cells []counts.Cell
 	err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] }, func(t *counts.Table) {
 		for i := range t.Scopes {
@@ -125,31 +120,24 @@ func (s *Simulator) hotLoops() []*core.Result {
 				t.Cell(i, k).Variance = 0 // loops have no errors
 			}
 		}
-		for i, whole := range m.Wholes(t) {
-			if i == 0 {
-				continue
-			}
-			l.Scopes, cells = append(l.Scopes, t.Scopes[i]), append(cells, whole)
-			for _, one := range l.Columns[1:] {
-				at := slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == one.Event })
-				if at < 0 {
-					cells = append(cells, counts.Cell{})
-					continue
-				}
-				cells = append(cells, *t.Cell(i, at))
-			}
+		if t = m.WithWhole(t, accounting.WholeEvent, core.LoopEvents...); t == nil {
+			return
+		}
+		l.Columns, l.Scopes = t.Columns, append(l.Scopes, t.Scopes[1:]...)
+		for i := range t.Scopes[1:] {
+			cells = append(cells, t.Row(i+1)...)
 		}
 	})
 	if err != nil || len(cells) == 0 {
 		return nil
 	}
-	t := counts.NewTable(l)
+	t, last := counts.NewTable(l), len(l.Columns)-1
 	t.Label = s.m.Options().Label
-	*t.Cell(0, 0) = *functions.Cell(0, column)
-	for i := 1; i < len(l.Scopes); i++ {
-		copy(t.Row(i), cells[(i-1)*len(l.Columns):])
+	*t.Cell(0, last) = *functions.Cell(0, column)
+	for i := range l.Scopes[1:] {
+		copy(t.Row(i+1), cells[i*len(l.Columns):])
 	}
-	run := core.Simulated{Table: t}
+	run := core.Simulated{Table: t, Column: last}
 	list, err := run.Analyse(s.result.Core)
 	if err != nil {
 		return nil
