@@ -121,6 +121,10 @@ type Result struct {
 // it is not known or not more than this process uses.
 func Resident(state *os.ProcessState) int64 { return child.Resident(state) }
 
+// Moved returns how many bytes this process and those that it waited for have read and written; 0 if
+// that is not known.
+func Moved() int64 { return child.Moved([]int{os.Getpid()}) }
+
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {

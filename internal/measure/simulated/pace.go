@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"io/fs"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,20 +20,22 @@ type Progress struct {
 }
 
 // A pace predicts how long a simulation takes. The processor time for a part of the run is nearly
-// the same throughout, but at the beginning: all code is new then. So the later half of the time so
-// far counts. How long the simulator has a processor depends on other programs.
+// the same throughout. Code that is new takes more. How long the simulator has a processor depends
+// on other programs.
 type pace struct {
 	begin  time.Time
-	cycles float64 // that the run has
+	cycles float64 // that the run is expected to have
+	moved  float64 // bytes that it read and wrote by itself
 	marks  []mark
 	each   time.Duration // between marks
 	told   time.Duration
+	tells  int
 }
 
-// A mark is the share of the run that was simulated with some processor time.
+// A mark is what was simulated with some processor time.
 type mark struct {
-	spent time.Duration
-	share float64
+	spent               time.Duration
+	cycles, code, moved float64
 }
 
 const (
@@ -44,30 +47,91 @@ const (
 	// paceOther is the change of a prediction that is worth telling, until paceKnown of the run.
 	paceOther = 0.3
 	paceKnown = 0.8
+	paceTells = 2 // predictions are told at most
 )
 
 // at returns the progress after a time.
 func (p *pace) at(after time.Duration, now simulation.Progress) Progress {
-	share := min(now.Cycles/p.cycles, 1)
-	p.mark(mark{now.Spent, share})
+	m := mark{now.Spent, now.Cycles, float64(now.Code), float64(now.Moved)}
+	p.mark(m)
+	whole := p.whole(&m)
+	share := min(now.Cycles/whole, 1)
 	if share == 0 || !(after >= paceFirst && share >= paceLeast || after >= paceLate && share >= paceLittle) {
 		return Progress{Share: share}
 	}
+	left := p.left(&m, max(whole, m.cycles)) + float64(now.Rest)
+	to := Progress{Share: share, Total: after + time.Duration(left*float64(after)/float64(max(now.Spent, 1))), Spend: now.Spent + time.Duration(left)}
+	if change := float64(to.Total)/float64(max(p.told, 1)) - 1; p.told == 0 || p.tells < paceTells && share < paceKnown && (change > paceOther || change < -paceOther) {
+		p.told, p.tells, to.Tell = to.Total, p.tells+1, true
+	}
+	return to
+}
+
+// half returns the mark at half of the processor time so far.
+func (p *pace) half(now *mark) mark {
 	half := p.marks[0]
 	for _, m := range p.marks {
-		if m.spent <= now.Spent/2 {
+		if m.spent <= now.spent/2 {
 			half = m
 		}
 	}
-	if share <= half.share {
-		half = mark{}
+	if now.cycles <= half.cycles {
+		return mark{}
 	}
-	left := float64(now.Spent-half.spent)/(share-half.share)*(1-share) + float64(now.Rest)
-	to := Progress{Share: share, Total: after + time.Duration(left*float64(after)/float64(max(now.Spent, 1))), Spend: now.Spent + time.Duration(left)}
-	if change := float64(to.Total)/float64(max(p.told, 1)) - 1; p.told == 0 || share < paceKnown && (change > paceOther || change < -paceOther) {
-		p.told, to.Tell = to.Total, true
+	return half
+}
+
+// left predicts the processor time of the rest of the run. New code becomes rarer: each doubling of
+// the run is taken to bring as many new instructions. What an instruction and a cycle took so far is
+// fitted by least squares.
+func (p *pace) left(now *mark, whole float64) float64 {
+	half := p.half(now)
+	rest := whole - now.cycles
+	plain := float64(now.spent-half.spent) / (now.cycles - half.cycles) * rest
+	var cc, cn, nn, cs, ns float64
+	for _, m := range p.marks {
+		c, n, s := m.cycles/now.cycles, m.code/max(now.code, 1), float64(m.spent)
+		cc, cn, nn, cs, ns = cc+c*c, cn+c*n, nn+n*n, cs+c*s, ns+n*s
 	}
-	return to
+	det := cc*nn - cn*cn
+	perCycle, perCode := (cs*nn-ns*cn)/det, (ns*cc-cs*cn)/det
+	if !(det > 0 && perCycle > 0 && perCode > 0 && half.cycles > 0) {
+		return plain
+	}
+	grown := (now.code - half.code) / now.code * math.Log(whole/now.cycles) / math.Log(now.cycles/half.cycles)
+	return min(perCycle*rest/now.cycles+perCode*grown, plain)
+}
+
+// A program that reads or writes steadily shows by that how far it is. Less than movedLeast bytes in
+// the run say nothing. Nor does a share below movedPart in the later half of the time so far. Nor do bytes
+// that differ from a steady part by more than movedApart. Other instructions than the processor's may
+// make a simulation movedLonger times longer than expected. Little makes it shorter: then the mean of
+// both holds.
+const (
+	movedLeast   = 1 << 20
+	movedPart    = 0.02
+	movedApart   = 0.15
+	movedLonger  = 8
+	movedShorter = 0.5
+)
+
+// whole returns how many cycles the run is expected to have.
+func (p *pace) whole(now *mark) float64 {
+	half := p.half(now)
+	cycles, moved := now.cycles-half.cycles, now.moved-half.moved
+	if p.moved < movedLeast || moved < movedPart*p.moved {
+		return p.cycles
+	}
+	whole := now.cycles + (p.moved-now.moved)/moved*cycles
+	if whole > p.cycles*movedLonger || whole < p.cycles*movedShorter {
+		return p.cycles
+	}
+	for _, m := range p.marks {
+		if m.cycles > half.cycles && math.Abs((m.moved-half.moved)/moved-(m.cycles-half.cycles)/cycles) > movedApart {
+			return p.cycles
+		}
+	}
+	return max(whole, math.Sqrt(whole*p.cycles))
 }
 
 // mark keeps a mark. If there are many, every other one goes.

@@ -37,6 +37,45 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceCode predicts a program whose code is new mostly at its beginning: it has as many new
+// instructions in each doubling of its length.
+func TestPaceCode(t *testing.T) {
+	const perCycle, perCode, cycles = 5e-9, 60e-6, 1e9 // seconds
+	p := pace{cycles: cycles}
+	spent := 0.0
+	for done, code := 1e5, 1000.0; ; done *= 1.01 {
+		code += 10000 * math.Log2(1.01)
+		spent += perCycle*done*0.01/1.01 + perCode*10000*math.Log2(1.01)
+		got := p.at(time.Duration(spent*1e9), simulation.Progress{Cycles: done, Spent: time.Duration(spent * 1e9), Code: int(code)})
+		if got.Tell {
+			want := spent + perCycle*(cycles-done) + perCode*10000*math.Log2(cycles/done)
+			if math.Abs(got.Spend.Seconds()/want-1) > 0.1 {
+				t.Errorf("%+v, want %.1f s of processor time", got, want)
+			}
+			return
+		}
+	}
+}
+
+// TestPaceMoved predicts runs that read steadily, and have other cycles than expected.
+func TestPaceMoved(t *testing.T) {
+	const cycles, bytes = 1e9, 4e6
+	for longer, want := range map[float64]float64{5: 5, 0.64: 0.8, 20: 1} {
+		p := pace{cycles: cycles, moved: bytes}
+		for done := 0.0; ; done += 1e6 {
+			spent := time.Duration(done * 10)
+			got := p.at(spent, simulation.Progress{Cycles: done, Spent: spent, Moved: int64(done / longer / cycles * bytes)})
+			if !got.Tell {
+				continue
+			}
+			if math.Abs(got.Spend.Seconds()/(10*want)-1) > 0.02 {
+				t.Errorf("%v times the cycles: %+v, want %v s", longer, got, 10*want)
+			}
+			break
+		}
+	}
+}
+
 // TestPaceMarks keeps few marks of a long simulation, and predicts it as well.
 func TestPaceMarks(t *testing.T) {
 	p := pace{cycles: 1e5}

@@ -54,6 +54,7 @@ type Simulator struct {
 
 	core   *simulation.Core // nil if the time of instructions is not known
 	state  *os.ProcessState // of the run by itself
+	moved  int64            // bytes that this process and its children moved before that run
 	result *simulation.Result
 	tables tables
 	loops  []*core.Result // the hottest
@@ -92,6 +93,7 @@ func (s *Simulator) Prepare(m *measure.Measurement) error {
 		s.notes = append(s.notes, note)
 	}
 	s.input = &input{file: o.Target.Stdin}
+	s.moved = simulation.Moved()
 	if s.input.again() {
 		return nil
 	}
@@ -258,7 +260,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
 		if cycles := simulatedCycles(s.state.UserTime().Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
-			p := pace{begin: time.Now(), cycles: cycles}
+			p := pace{begin: time.Now(), cycles: cycles, moved: float64(simulation.Moved() - s.moved)}
 			progress = func(now simulation.Progress) { show(p.at(time.Since(p.begin), now)) }
 		}
 	}

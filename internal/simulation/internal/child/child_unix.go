@@ -65,6 +65,22 @@ func Spent(pids []int) (spent time.Duration) {
 	return spent
 }
 
+// Moved returns how many bytes processes have read and written, with all processes that those
+// have waited for: rchar and wchar of proc_pid_io(5). What is not known is 0.
+func Moved(pids []int) (bytes int64) {
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		var read, written int64
+		if err == nil {
+			_, err = fmt.Sscanf(string(text), "rchar: %d\nwchar: %d\n", &read, &written)
+		}
+		if err == nil {
+			bytes += read + written
+		}
+	}
+	return bytes
+}
+
 // tick is the unit of times in /proc.
 const tick = 10 * time.Millisecond
 

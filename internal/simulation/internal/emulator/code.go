@@ -156,11 +156,11 @@ type traffic struct {
 
 // A sample is what an instruction is, and what samples say of it.
 type sample struct {
-	next, target uint64 // in the file
-	flow         disasm.Flow
-	repeats      bool // a string instruction with a repeat prefix
-	prefetches   bool // it asks for a line, at an address that QEMU does not say
-	op           pipeline.Op
+	target     uint64 // in the file
+	flow       disasm.Flow
+	repeats    bool // a string instruction with a repeat prefix
+	prefetches bool // it asks for a line, at an address that QEMU does not say
+	op         pipeline.Op
 
 	// By samples: mispredictions, and fetches that missed the first level.
 	mispredicted float64
@@ -175,11 +175,16 @@ type sample struct {
 	late               [parts]float64 // cycles that accesses were late, by reason
 	sampled            float64        // cycles that a sampler by the clock would find it at
 
+	of     *function      // once it was in a window
+	window int            // the latest window that it was in
+	known  bool           // it was in one before
+	mean   [costs]float64 // of its cycles in those before
+	*outcome
+}
+
+// An outcome is what the windows say of an instruction, once all have ended.
+type outcome struct {
 	settled  parts3
-	of       *function      // once it was in a window
-	window   int            // the latest window that it was in
-	known    bool           // it was in one before
-	mean     [costs]float64 // of its cycles in those before
 	variance [costs]float64 // of its costs in the whole run
 }
 
@@ -259,7 +264,6 @@ func (l *library) known(in *instruction) *instruction {
 func (l *library) decode(in *instruction, s *sample) {
 	code := l.bytes[in.code : in.code+uint32(in.size)]
 	inst := l.decoder.Decode(code, in.addr)
-	s.next = in.addr + uint64(len(code))
 	if inst.Bad || inst.Len != len(code) {
 		if l.ops != nil {
 			s.op = l.ops.Op(disasm.Inst{Addr: in.addr, Bad: true}, code)

@@ -57,7 +57,7 @@ func settle(insts []*instruction, ofLost, ofWaits float64) {
 	lost := share(insts, func(in *instruction) float64 { return ofLost * in.lost })
 	waits := share(insts, func(in *instruction) float64 { return ofWaits * in.waits })
 	for n, in := range insts {
-		in.settled = parts3{cycles: in.ideal / in.timed, lost: lost[n] / in.timed}
+		in.outcome = &outcome{settled: parts3{cycles: in.ideal / in.timed, lost: lost[n] / in.timed}}
 		own, sum := in.late, 0.0
 		for _, v := range own {
 			sum += v

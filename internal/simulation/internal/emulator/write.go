@@ -108,7 +108,11 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	}
 	list = append(list, when(conditional, n), when(conditional, missed), when(indirect, n), when(indirect, missed))
 	timed := in.timed > 0
-	s := &in.settled
+	o := in.outcome
+	if o == nil {
+		o = &outcome{}
+	}
+	s := &o.settled
 	second, walks := float64(in.pages[caches.Second]), float64(in.pages[caches.Third])
 	list = append(list, second, walks, float64(in.lines), when(timed, n*s.waits[latePages]), when(!timed, second), when(!timed, walks), when(timed, n*s.cycles), when(timed, n*s.lost), when(timed, n*s.waits[lateL2]),
 		when(timed, n*s.waits[lateL3]), when(timed, n*s.waits[lateMemory]), when(timed && conditional, missed), when(timed && indirect, missed),
@@ -117,7 +121,7 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 		list = append(list, when(!timed, v))
 	}
 	list = append(list, when(timed, n*in.sampled/in.timed))
-	for _, v := range in.variance {
+	for _, v := range o.variance {
 		list = append(list, v/valgrind.VarianceUnit)
 	}
 	return list

@@ -47,24 +47,17 @@ enum {
 	LINE_BITS = 6,                         /* of an address within a line */
 	MAX_SETS = 512, MAX_WAYS = 16,         /* of the first-level cache */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
-	MAX_INSNS = 512,                       /* of a block */
+	PLACE_BITS = 9, MAX_INSNS = 1 << PLACE_BITS, /* of a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
 	LEAST_GAP = 300,                       /* blocks between samples at the beginning */
 	GROWTH = 16,                           /* the gap grows by one block for so many that were passed */
-};
-
-struct insn {
-	uint32_t info;                         /* of its latest access, for which word is */
-	uint32_t number;                       /* of all instructions of the process */
-	uint16_t place;                        /* in its block */
-	uint64_t word;
 };
 
 struct block {
 	struct block *next;                    /* with the same hash */
 	uint64_t vaddr, hash;
 	uint32_t id, n;
-	struct insn insns[];
+	uint32_t first;                        /* number of its first instruction, of all of the process */
 };
 
 struct thread {
@@ -321,23 +314,18 @@ static void on_block(unsigned cpu, void *data)
 		sampled(t, id);
 }
 
-/* Writes an access that the cache holds, or that misses. */
-static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t vaddr, struct insn *in, unsigned kind)
+/* Writes an access that the cache holds, or that misses. The instruction is its number and its place
+   in the block. */
+static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t in, unsigned kind)
 {
-	uint64_t word = in->word;
-	if (__builtin_expect(in->info != info || !word, 0)) {
-		unsigned size = qemu_plugin_mem_size_shift(info);
-		word = (uint64_t)in->place << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 | (uint64_t)(size > 6 ? 6 : size) << 2;
-		in->word = word;
-		in->info = info;
-	}
-	put(t, word | vaddr << 15 | kind);
+	unsigned size = qemu_plugin_mem_size_shift(info);
+	put(t, vaddr << 15 | (in & (MAX_INSNS - 1)) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 | (uint64_t)(size > 6 ? 6 : size) << 2 | kind);
 	if (t->mode == FAST)
-		put(t, in->number);
+		put(t, in >> PLACE_BITS);
 }
 
 /* Looks up a line that is not the latest of its set. */
-static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, struct insn *in)
+static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t in)
 {
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
@@ -367,7 +355,7 @@ static void on_past(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 	bool same = t->streamed == vaddr >> LINE_BITS;
 	t->streamed = vaddr >> LINE_BITS;
 	if (!same || t->mode == DETAIL)
-		write_access(t, info, vaddr, data, t->mode == FAST ? MISS | PAST : MISS);
+		write_access(t, info, vaddr, (uintptr_t)data, t->mode == FAST ? MISS | PAST : MISS);
 }
 
 /* The line used last of a set needs no more than this, and most accesses are to such lines. */
@@ -376,7 +364,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	struct thread *t = me;
 	uint64_t line = vaddr >> LINE_BITS, written = WRITTEN(info);
 	if (__builtin_expect(!t || t->cache[line & (options.sets - 1)][0] - (line << 1 | written) > !written || t->mode == DETAIL, 0))
-		look_up(cpu, info, vaddr, data);
+		look_up(cpu, info, vaddr, (uintptr_t)data);
 }
 
 /* Returns the known mapping of an address, or NULL. */
@@ -479,7 +467,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	for (struct block *b = *bucket; b; b = b->next)
 		if (b->hash == h && b->vaddr == vaddr && b->n == n)
 			return b;
-	struct block *b = calloc(1, sizeof *b + n * sizeof *b->insns);
+	struct block *b = calloc(1, sizeof *b);
 	if (!b)
 		_exit(125);
 	b->hash = h;
@@ -502,10 +490,8 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 		}
 		shared->n_said += at - text;
 	} /* else it is block 0: unknown code */
-	for (size_t i = 0; i < n; i++) {
-		b->insns[i].number = b->id ? n_insns++ : UINT32_MAX;
-		b->insns[i].place = i;
-	}
+	b->first = n_insns;
+	n_insns += b->id ? n : 0;
 	return b;
 }
 
@@ -517,7 +503,9 @@ static void on_translation(CALLBACK(struct qemu_plugin_tb *tb))
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
 	for (size_t i = 0; i < b->n; i++) {
 		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
-		qemu_plugin_register_vcpu_mem_cb(in, streams(in) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, &b->insns[i]);
+		uint64_t number = b->id ? b->first + i : UINT32_MAX;
+		qemu_plugin_register_vcpu_mem_cb(in, streams(in) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+			(void *)(uintptr_t)(number << PLACE_BITS | i));
 	}
 }
 
