@@ -82,12 +82,25 @@ func needPerf(t *testing.T) perfTool {
 		}
 		t.Skip("needs perf")
 	}
-	perf := perfTool{path, t.TempDir()}
-	if out, err := perf.command("record", "-q", "-N", "-e", "cpu-clock", "-o", filepath.Join(perf.home, "x"), "--", "true").CombinedOutput(); err != nil {
-		t.Skipf("perf does not record here: %v: %.300s", err, out)
+	if err := perfTried(); err != nil {
+		t.Skip(err)
 	}
-	return perf
+	return perfTool{path, t.TempDir()}
 }
+
+// perfTried tries once whether perf records here.
+var perfTried = sync.OnceValue(func() error {
+	home, err := os.MkdirTemp("", "perf")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	perf := perfTool{"perf", home}
+	if out, err := perf.command("record", "-q", "-N", "-e", "cpu-clock", "-o", filepath.Join(home, "x"), "--", "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("perf does not record here: %w: %.300s", err, out)
+	}
+	return nil
+})
 
 func (p perfTool) command(args ...string) *exec.Cmd {
 	c := exec.Command(p.path, args...)
