@@ -135,13 +135,12 @@ func (t *tree) time(a *account.Account) {
 
 // essential writes the nodes that matter, and the code that the cycles are in.
 func (t *tree) essential(a *account.Account, room int) {
+	const around = 3 // a heading, what is left out, and a blank line
 	var where *tree
 	if h := a.Hotspots; h != nil && len(h.Places) > 0 {
-		where = t.emptyPage()
-		where.places(h, placesInTree)
+		where = t.placesWithin(h, min(len(h.Places), placesInTree), room-around-treeLeast)
 		room -= where.lines()
 	}
-	const around = 3 // a heading, what is left out, and a blank line
 	nodes := a.Essential(t.shown, max(treeLeast, room-around))
 	nodes = slices.DeleteFunc(nodes, func(i int) bool { return !a.Nodes[i].Known() && (t.o.Known || a.Model().Nodes[i].Optional) })
 	var lines []page.Line

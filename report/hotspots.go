@@ -40,15 +40,19 @@ func (t *tree) hotspots(a *account.Account, room int) {
 	}
 	own := t.emptyPage()
 	own.Table(title, lines)
-	where := t.emptyPage()
-	for most := len(h.Places); ; most-- { // as many as there is room for, one at least
-		where.Out.Reset()
+	where := t.placesWithin(h, len(h.Places), room-own.lines()-1)
+	t.Out.WriteString(own.Out.String() + where.Out.String() + "\n")
+}
+
+// placesWithin are at most so many functions: as many as there is room for, one at least.
+func (t *tree) placesWithin(h *account.Hotspots, most, room int) *tree {
+	for ; ; most-- {
+		where := t.emptyPage()
 		where.places(h, most)
-		if most <= 1 || own.lines()+where.lines() < room {
-			break
+		if most <= 1 || where.lines() <= room {
+			return where
 		}
 	}
-	t.Out.WriteString(own.Out.String() + where.Out.String() + "\n")
 }
 
 // noun is a plural noun, or its singular for one thing: "page faults", "context switches".

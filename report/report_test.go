@@ -3,7 +3,9 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -205,5 +207,26 @@ func TestJSONLines(t *testing.T) {
 	}
 	if !json.Valid(out.Bytes()) {
 		t.Errorf("no document: %s", &out)
+	}
+}
+
+// TestScreenOfPlaces: an account with places that have long causes takes one screen.
+func TestScreenOfPlaces(t *testing.T) {
+	h, a := core2(t)
+	cause := &account.Cause{Kind: "core", Text: strings.Repeat("waits for its last store, ", 8), Try: strings.Repeat("keep it in a register, ", 8)}
+	hot := account.Hot{Function: "function", File: "file.c", Line: 1, Share: 0.3, Samples: 300, Cause: cause}
+	for places := range 4 {
+		a.Hotspots = &account.Hotspots{Samples: 1000, Running: 1, Places: slices.Repeat([]account.Hot{hot}, places)}
+		var out strings.Builder
+		w, err := report.New("tree", &out, report.Options{Width: 80, Lines: 24})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Begin(h), w.Account(a), w.End()); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "\n"); n > 24 || strings.Count(out.String(), "function") < min(places, 1) {
+			t.Errorf("%d places: %d lines:\n%s", places, n, out.String())
+		}
 	}
 }
