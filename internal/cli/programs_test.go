@@ -496,7 +496,8 @@ func TestPlainName(t *testing.T) {
 
 // TestPrograms simulates a few rounds of the programs that the method was not made with,
 // with its own penalties. That counts much the same in every run: the function that is the
-// hottest by sampling is the first, and the cycles are about those measured. It is
+// hottest by sampling is the first where a sampler would see the cycles. The cycles are
+// about those measured. It is
 // TestProgramsMeasured that compares with this machine, and simulates the others.
 func TestPrograms(t *testing.T) {
 	needSimulator(t)
@@ -510,10 +511,14 @@ func TestPrograms(t *testing.T) {
 			t.Parallel()
 			rounds := max(1, p.rounds/60)
 			s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--cpu", "amdzen4", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
-			if p.hottest != nil && !slices.ContainsFunc(s.functions, func(f share) bool {
-				return f.value+f.error > 0.85*s.functions[0].value && slices.Contains(p.hottest, f.function) // a misprediction may be on either side of a call
+			functions := s.functions
+			if len(s.shown) > 0 { // samples see a misprediction where the program goes on, often in another function
+				functions = s.shown
+			}
+			if p.hottest != nil && !slices.ContainsFunc(functions, func(f share) bool {
+				return f.value+f.error > 0.85*functions[0].value && slices.Contains(p.hottest, f.function)
 			}) {
-				t.Errorf("functions %s; by sampling, %v is the first", shares(s.functions), p.hottest)
+				t.Errorf("functions %s; by sampling, %v is the first", shares(functions), p.hottest)
 			}
 			ratio := s.cycles / float64(rounds) / p.native / 1e6
 			if !(ratio > 0.5 && ratio < 2) {
