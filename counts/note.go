@@ -5,20 +5,18 @@ import "fmt"
 // A Note is a remark on counts or on what was computed from them: what is missing, what
 // was assumed, what a reader should know.
 type Note struct {
-	Kind NoteKind
+	Kind string // a stable word for what it is about: NoteFiltered and others
 	Text string // one plain sentence, which names no flag and no command
 	Fix  Fix    // what would change it; the zero Fix if nothing is known to
 }
 
-// NoteKind is a stable word for what a [Note] is about.
-type NoteKind string
-
 // The kinds of note that programs tell from others.
 const (
-	noteGeneral    NoteKind = "note"        // what only people read
-	NoteEndedEarly NoteKind = "ended-early" // nothing was counted: what was to be counted ended before counting began
-	NoteFiltered   NoteKind = "filtered"    // how much of a recording the filters left
-	NoteOtherBuild NoteKind = "other-build" // a program has changed since it was recorded
+	noteGeneral    = "note"        // what only people read
+	NoteEndedEarly = "ended-early" // nothing was counted: what was to be counted ended before counting began
+	NoteFiltered   = "filtered"    // how much of a recording the filters left
+	NoteOtherBuild = "other-build" // a program has changed since it was recorded
+	NoteIncomplete = "incomplete"  // a recording is damaged or ends early: the rest was not counted
 )
 
 // Notef returns a general note of a formatted text.

@@ -218,13 +218,23 @@ func (t *tree) countNotes(a *account.Account) {
 	}
 	if n > 0 {
 		text := fmt.Sprint(n)
-		if noError(a, t.shown) != "" {
+		if incomplete(a) {
+			text += notRead
+		} else if noError(a, t.shown) != "" {
 			text += ", one says why ± is not known"
 		} else if a.Finer > 0 {
 			text += fmt.Sprintf(", one recommends intervals of %.0f ms", 1000*a.Finer)
 		}
 		t.Paragraph("notes", t.o.Hint(text, counts.Fix{Action: counts.ShowNotes}), 10, plain)
 	}
+}
+
+// notRead says in the number of notes that there is a note of what is missing.
+const notRead = ", one says what was not read"
+
+// incomplete reports whether a recording lacks its end.
+func incomplete(a *account.Account) bool {
+	return slices.ContainsFunc(a.Notes, func(n counts.Note) bool { return n.Kind == counts.NoteIncomplete })
 }
 
 // summary is an account in one line.

@@ -260,13 +260,14 @@ const unknownPart = "[unknown]"
 // as to be aligned.
 type profile struct {
 	rows
-	parts  *parts
-	lines  []profileLine
-	skids  []bool          // by node's column: its samples stand behind the instruction that caused them
-	events []account.Count // of the whole: those that have columns, behind the nodes'
-	grey   bool            // a value is unreliable
-	notes  []string
-	whole  *account.Account
+	parts      *parts
+	lines      []profileLine
+	skids      []bool          // by node's column: its samples stand behind the instruction that caused them
+	events     []account.Count // of the whole: those that have columns, behind the nodes'
+	grey       bool            // a value is unreliable
+	notes      []string
+	incomplete bool // one of the notes says so
+	whole      *account.Account
 }
 
 type profileLine struct {
@@ -304,6 +305,7 @@ func (p *profile) Account(a *account.Account) error {
 	p.grey = p.grey || !s.Reliable()
 	if p.n == 0 {
 		p.begin(a)
+		p.incomplete = incomplete(a)
 		for _, n := range p.h.withMeasured(p.o.Texts(a.Notes)) {
 			p.notes = append(p.notes, strings.Clone(n))
 		}
@@ -528,7 +530,11 @@ func (p *profile) foot() {
 		p.Paragraph("samples", others, 12, plain)
 	}
 	if n := len(p.notes); p.o.Lines > 0 && !p.o.Notes && n > 0 {
-		p.Paragraph("notes", p.o.Hint(fmt.Sprint(n), counts.Fix{Action: counts.ShowNotes}), 12, plain)
+		text := fmt.Sprint(n)
+		if p.incomplete {
+			text += notRead
+		}
+		p.Paragraph("notes", p.o.Hint(text, counts.Fix{Action: counts.ShowNotes}), 12, plain)
 	} else {
 		for _, n := range p.notes {
 			p.Paragraph("note", n, 12, plain)

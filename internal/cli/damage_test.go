@@ -54,6 +54,11 @@ func TestDamagedRecording(t *testing.T) {
 			t.Errorf("%q does not say what was not read:\n%s", args, got)
 		}
 	}
+	for _, args := range [][]string{{"report", file}, {"report", "--by", "function", file}} { // one screen has the number of notes
+		if got := outOf(t, args...); !strings.Contains(got, ", one says what was not read (--notes)") {
+			t.Errorf("%q does not say that something was not read:\n%s", args, got)
+		}
+	}
 }
 
 // Lines that were inlined into several functions are annotated in each of them, by what

@@ -263,17 +263,21 @@ func (r *Reader) Losses() []counts.Note {
 	s := r.Stats()
 	var out []counts.Note
 	add := func(format string, args ...any) { out = append(out, counts.Notef(format, args...)) }
+	incomplete := func(format string, args ...any) {
+		add(format, args...)
+		out[len(out)-1].Kind = counts.NoteIncomplete
+	}
 	if err := r.Err(); err != nil && !r.failed {
 		var e *Error
 		if errors.As(err, &e) {
-			add("the file is damaged at 0x%x (%s): what is behind was not counted%s", e.Offset, e.Msg, r.unread(e.Offset))
+			incomplete("the file is damaged at 0x%x (%s): what is behind was not counted%s", e.Offset, e.Msg, r.unread(e.Offset))
 		}
 	}
 	if s.Unterminated {
-		add("the recording was not ended properly: what perf had not written yet is missing")
+		incomplete("the recording was not ended properly: what perf had not written yet is missing")
 	}
 	if s.Truncated >= 0 {
-		add("the file ends inside a record, at 0x%x%s", s.Truncated, r.missing(s.Truncated))
+		incomplete("the file ends inside a record, at 0x%x%s", s.Truncated, r.missing(s.Truncated))
 	}
 	if lost := r.lost(&s); lost > 0 {
 		add("%d records were lost while recording, next to %d samples: counts are too low by about %.2g %%",
