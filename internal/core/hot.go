@@ -105,7 +105,8 @@ type Simulated struct {
 	Syntax  disasm.Syntax
 }
 
-// LoopEvents are the events that Loops needs.
+// LoopEvents are the events that Loops needs: cycles without waits, executions, misses of the first
+// level by loads, and mispredictions. They are columns of a kept simulation (docs/simulated.md).
 var LoopEvents = []string{"Ct", "Ir", "D1mr", "Bcm"}
 
 // Loops finds the loops of hot functions. Lost are the functions without code.
@@ -130,10 +131,11 @@ func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 			lost = append(lost, f.Code.Function)
 			continue
 		}
-		of := func(event string) map[uint64]float64 {
-			return sums(t, f.Rows, slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == event }))
+		var of []map[uint64]float64
+		for _, event := range LoopEvents {
+			of = append(of, sums(t, f.Rows, slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == event })))
 		}
-		clock, issued, ir, missed, wrong := sums(t, f.Rows, s.Column), of("Ct"), of("Ir"), of("D1mr"), of("Bcm")
+		clock, issued, ir, missed, wrong := sums(t, f.Rows, s.Column), of[0], of[1], of[2], of[3]
 		g := listing.Graph
 		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
 		for _, piece := range (&Loops{Listing: listing, Weight: weight}).Find() {

@@ -36,7 +36,8 @@ func (l *library) settleAll() {
 	}
 }
 
-// ratio returns the share of sums above 0 that is left with those below 0.
+// ratio returns the share of sums above 0 that is left with those below 0. It is 0 if these are more:
+// the whole run cannot gain cycles by waiting.
 func ratio(all, above float64) float64 {
 	if above == 0 {
 		return 0
