@@ -99,9 +99,12 @@ func (s *Server) Stop() {
 	s.log.Close()
 }
 
-// Wait waits until a query sees some series at a time: VictoriaMetrics takes a second or
-// longer for that.
+// Wait waits until a query sees some series at a time. VictoriaMetrics takes a second or
+// longer for that, and samples of one step become visible in parts unless it is told to flush.
 func (s *Server) Wait(series int, at time.Time) error {
+	if res, err := http.Get(s.URL + "/internal/force_flush"); err == nil { // a Prometheus has no such page
+		res.Body.Close()
+	}
 	q := url.Values{"query": {`count({job="cyclestack"})`}, "time": {strconv.FormatInt(at.Unix(), 10)}, "nocache": {"1"}}
 	text := ""
 	for range 1200 {
