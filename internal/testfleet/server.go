@@ -100,7 +100,7 @@ func (s *Server) Stop() {
 }
 
 // Wait waits until a query sees some series at a time. VictoriaMetrics takes a second or
-// longer for that, and samples of one step become visible in parts unless it is told to flush.
+// longer for that. Unless it is told to flush, it shows a part of a step's samples first.
 func (s *Server) Wait(series int, at time.Time) error {
 	if res, err := http.Get(s.URL + "/internal/force_flush"); err == nil { // a Prometheus has no such page
 		res.Body.Close()
