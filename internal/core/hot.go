@@ -191,7 +191,7 @@ func (p *program) list(addr uint64, syntax disasm.Syntax) (*code.Listing, error)
 	if !ok {
 		return nil, errNoCode
 	}
-	l, err := code.List(p.symbols, p.symbols.Function(profile.Place{File: p.file, Offset: offset}), syntax)
+	l, err := code.Bare(p.symbols, p.symbols.Function(profile.Place{File: p.file, Offset: offset}), syntax)
 	if err == nil && !modelled(l.Arch) {
 		err = errNoCode
 	}

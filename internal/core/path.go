@@ -109,6 +109,7 @@ func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 		for _, in := range b.Insts {
 			i := l.index[in.Addr]
 			inst := l.Listing.Insts[i]
+			l.Listing.Describe(&inst)
 			if inst.OuterLine > 0 {
 				inst.File, inst.Line = inst.OuterFile, inst.OuterLine
 			}

@@ -112,30 +112,30 @@ func (s *Simulator) hotLoops() []*core.Result {
 	if len(hot) == 0 {
 		return nil
 	}
+	var pieces []*counts.Table
 	l := &counts.Layout{Scopes: functions.Scopes[:1:1]}
-	var cells []counts.Cell
 	err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] }, func(t *counts.Table) {
 		for i := range t.Scopes {
 			for k := range t.Row(i) {
 				t.Cell(i, k).Variance = 0 // loops have no errors
 			}
 		}
-		if t = m.WithWhole(t, accounting.WholeEvent, core.LoopEvents...); t == nil {
-			return
-		}
-		l.Columns, l.Scopes = t.Columns, append(l.Scopes, t.Scopes[1:]...)
-		for i := range t.Scopes[1:] {
-			cells = append(cells, t.Row(i+1)...)
+		if t = m.WithWhole(t, accounting.WholeEvent, core.LoopEvents...); t != nil {
+			pieces = append(pieces, t)
+			l.Columns, l.Scopes = t.Columns, append(l.Scopes, t.Scopes[1:]...)
 		}
 	})
-	if err != nil || len(cells) == 0 {
+	if err != nil || len(pieces) == 0 {
 		return nil
 	}
-	t, last := counts.NewTable(l), len(l.Columns)-1
+	t, last, row := counts.NewTable(l), len(l.Columns)-1, 1
 	t.Label = s.m.Options().Label
 	*t.Cell(0, last) = *functions.Cell(0, column)
-	for i := range l.Scopes[1:] {
-		copy(t.Row(i+1), cells[i*len(l.Columns):])
+	for _, part := range pieces {
+		for i := range part.Scopes[1:] {
+			copy(t.Row(row), part.Row(i+1))
+			row++
+		}
 	}
 	run := core.Simulated{Table: t, Column: last}
 	list, err := run.Analyse(s.result.Core)

@@ -15,6 +15,8 @@ type Listing struct {
 	Insts    []Inst
 	Graph    *disasm.Graph
 	Cut      bool // the function is longer than the listing
+
+	describe func(*Inst)
 }
 
 // An Inst is an instruction of a listing.
@@ -43,6 +45,18 @@ func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*Listing, erro
 
 // List disassembles a function of a file.
 func List(symbols *profile.Symbolizer, f *profile.Function, syntax disasm.Syntax) (*Listing, error) {
+	l, err := Bare(symbols, f, syntax)
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.Insts {
+		l.Describe(&l.Insts[i])
+	}
+	return l, nil
+}
+
+// Bare is List without texts, notes and lines: Describe adds them.
+func Bare(symbols *profile.Symbolizer, f *profile.Function, syntax disasm.Syntax) (*Listing, error) {
 	code, arch, err := symbols.Code(f, MaxListing)
 	if err != nil {
 		return nil, err
@@ -52,16 +66,27 @@ func List(symbols *profile.Symbolizer, f *profile.Function, syntax disasm.Syntax
 		return nil, fmt.Errorf("%s: %w", f.File.Name, err)
 	}
 	insts := disasm.Instructions(d, code, f.Addr)
+	l := &Listing{Function: f, Arch: disasm.Arch(arch), Graph: disasm.NewGraph(insts), Cut: f.Size > MaxListing, Insts: make([]Inst, len(insts))}
+	for i, in := range insts {
+		at := in.Addr - f.Addr
+		l.Insts[i] = Inst{Inst: in, Code: code[at : at+uint64(in.Len)]}
+	}
 	symbol := func(addr uint64) (string, uint64) { return symbols.Symbol(f.File, addr) }
-	l := &Listing{Function: f, Arch: disasm.Arch(arch), Graph: disasm.NewGraph(insts), Cut: f.Size > MaxListing}
-	for _, i := range insts {
+	l.describe = func(i *Inst) {
 		at := i.Addr - f.Addr
-		file, line := symbols.Line(profile.Place{File: f.File, Offset: f.Offset + at})
-		in := Inst{Inst: i, Code: code[at : at+uint64(i.Len)], Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line}
-		if frames := symbols.Frames(profile.Place{File: f.File, Offset: f.Offset + at}); len(frames) > 1 {
-			in.OuterFile, in.OuterLine = frames[len(frames)-1].File, frames[len(frames)-1].Line
+		place := profile.Place{File: f.File, Offset: f.Offset + at}
+		i.File, i.Line = symbols.Line(place)
+		i.Text, i.Note = d.Text(i.Inst, code[at:]), disasm.Annotate(i.Inst, symbol)
+		if frames := symbols.Frames(place); len(frames) > 1 {
+			i.OuterFile, i.OuterLine = frames[len(frames)-1].File, frames[len(frames)-1].Line
 		}
-		l.Insts = append(l.Insts, in)
 	}
 	return l, nil
+}
+
+// Describe adds the text, note and lines of an instruction that has none.
+func (l *Listing) Describe(i *Inst) {
+	if i.Text == "" && l.describe != nil {
+		l.describe(i)
+	}
 }

@@ -318,8 +318,9 @@ func (a *analyser) explain(o Options) {
 	if len(out.Limits) > 0 && out.Cycles <= near*out.Limits[0].Cycles || !o.Explain {
 		return
 	}
+	m := &pipeline.Machine{}
 	without := func(core *pipeline.Core, f pipeline.Freedom) float64 {
-		m := pipeline.NewMachine(core)
+		m.Start(core)
 		m.Free(f)
 		return m.Cycles(a.block)
 	}

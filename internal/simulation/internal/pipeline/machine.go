@@ -88,13 +88,19 @@ type previous struct {
 
 // NewMachine returns a machine that has executed nothing.
 func NewMachine(c *Core) *Machine {
-	m := &Machine{core: c}
+	m := &Machine{}
+	m.Start(c)
+	return m
+}
+
+// Start makes it a machine that has executed nothing, on another core.
+func (m *Machine) Start(c *Core) {
+	*m = Machine{core: c}
 	m.queue, m.reorder, m.vectorQueue = newRing(c.queue), newRing(c.reorder), newRing(c.vectorQueue)
 	m.loads, m.stores, m.misses = newRing(c.loadQueue), newRing(c.storeQueue), newRing(c.misses)
 	m.legacy.waiting = newRing(c.predecoded)
 	m.values.start()
 	m.width = c.fetch
-	return m
 }
 
 // Reset ends all execution in progress, and forgets the contents of registers, as if much time

@@ -27,7 +27,7 @@ type places struct {
 	fns     []name       // by row: its function; 0 for several
 	lines   []uint64     // by row: of the instruction
 	files   []name       // by row: of the instruction
-	sums    []float64    // by row and column
+	sums    [][]float64  // by row and column, of so many rows each
 	chained [][2]float64 // by row: misses of chained loads
 	last    int          // row of the function; -1 if it is not known
 	recent  [1 << recentBits]recentRow
@@ -128,24 +128,33 @@ func (p *places) add(k key, at *position) int {
 	if p.by == counts.Instruction {
 		p.lines, p.files = append(p.lines, at.line), append(p.files, at.file)
 	}
-	p.sums = append(p.sums, make([]float64, p.width)...)
+	if len(p.keys) > len(p.sums)*sumRows {
+		p.sums = append(p.sums, make([]float64, sumRows*p.width))
+	}
 	p.chained = append(p.chained, [2]float64{})
 	return len(p.keys) - 1
 }
 
+// sumRows is for how many rows there is more memory at a time: nothing is copied.
+const sumRows = 64
+
 // at returns the sums of a row.
-func (p *places) at(row int) []float64 { return p.sums[row*p.width : (row+1)*p.width] }
+func (p *places) at(row int) []float64 {
+	return p.sums[row/sumRows][row%sumRows*p.width:][:p.width]
+}
 
 // widen makes room for more columns.
 func (p *places) widen(width int) {
-	if len(p.keys) > 0 && width > p.width {
-		sums := make([]float64, len(p.keys)*width)
-		for i := range p.keys {
-			copy(sums[i*width:], p.sums[i*p.width:(i+1)*p.width])
-		}
-		p.sums = sums
+	if width <= p.width {
+		return
 	}
-	p.width = max(p.width, width)
+	for i, old := range p.sums {
+		p.sums[i] = make([]float64, sumRows*width)
+		for row := range sumRows {
+			copy(p.sums[i][row*width:], old[row*p.width:][:p.width])
+		}
+	}
+	p.width = width
 }
 
 // largest returns so many rows with the highest cost by some columns, and the others.
@@ -161,7 +170,7 @@ func (p *places) largest(most int, by []int) (rows, rest []int) {
 	}
 	cost := func(row int) (sum float64) {
 		for _, c := range by {
-			sum += p.sums[row*p.width+c]
+			sum += p.at(row)[c]
 		}
 		return sum
 	}

@@ -451,7 +451,7 @@ func (r *Reader) spend(p *places, costs []float64, chained bool) {
 	if row < 0 {
 		return
 	}
-	sums := p.sums[row*p.width:]
+	sums := p.at(row)
 	for i, v := range costs {
 		sums[r.columns[i]] += v
 	}

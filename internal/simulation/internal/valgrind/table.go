@@ -108,8 +108,8 @@ func (r *Reader) join(rows []int) {
 		for i, v := range p.chained[row] {
 			p.chained[p.others][i] += v
 		}
-		for c := range p.width {
-			p.sums[p.others*p.width+c] += p.sums[row*p.width+c]
+		for c, v := range p.at(row) {
+			p.at(p.others)[c] += v
 		}
 	}
 }
