@@ -159,7 +159,7 @@ func (b *bench) bandwidth(s *stage) error {
 		bytes = threadBytesQuick
 	}
 	bytes = min(bytes, max(len(b.big.bytes), leastMemory))
-	if memory, ok := b.result.Level("memory"); ok {
+	if memory := b.result.Level("memory"); memory != nil {
 		bytes = max(bytes, (2*memory.From+hugeStep-1)/hugeStep*hugeStep) // not in a cache
 	}
 	if spare := spareMemory("/"); bytes*len(b.processors) > spare {
@@ -294,10 +294,10 @@ func (r *race) took(round int) (ns float64, undisturbed bool) {
 
 // checkArrays withdraws figures of arrays that a cache may have held.
 func (b *bench) checkArrays(bytes int) {
-	memory, ok := b.result.Level("memory")
+	memory := b.result.Level("memory")
 	for i := range b.result.Bandwidth {
 		f := &b.result.Bandwidth[i]
-		if ok && f.Why == "" && bytes*f.Threads < 2*memory.From {
+		if memory != nil && f.Why == "" && bytes*f.Threads < 2*memory.From {
 			f.Figure = absent(f.Figure, fmt.Sprintf("%s may be in a cache: memory begins at %s", Size(bytes*f.Threads), Size(memory.From)))
 		}
 	}
@@ -328,7 +328,7 @@ func (b *bench) loaded(s *stage, team *crew) {
 	loads := loads(len(b.processors))
 	s.left = len(loads)
 	size := len(b.big.bytes)
-	if memory, ok := b.result.Level("memory"); ok {
+	if memory := b.result.Level("memory"); memory != nil {
 		size = min(size, max(64<<20, 2*memory.From))
 	}
 	for _, l := range loads {

@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if l2, ok := result.Level("L2"); ok {
+	if l2 := result.Level("L2"); l2 != nil {
 		fmt.Printf("L2 takes %.1f cycles, from %s\n", l2.Cycles, calibrate.Size(l2.From))
 	}
 	for _, p := range result.Penalties() {

@@ -145,7 +145,7 @@ func findLevels(curve []Point) []Level {
 		before, memory := levels[n-2], levels[n-1]
 		if memory.From > 4*before.To && memory.Cycles > 10*before.Cycles {
 			why := fmt.Sprintf("the latency grows from %s to %s without a plateau: other programs may change the size of such a cache", Size(before.To), Size(memory.From))
-			levels = slices.Insert(levels, n-1, absentLevel(fmt.Sprintf("L%d", n), why))
+			levels = append(levels[:n-1], absentLevel(fmt.Sprintf("L%d", n), why), memory)
 		}
 	}
 	return levels
@@ -228,14 +228,14 @@ func absentLevel(name, why string) Level {
 	return Level{Name: name, Cycles: unknown, Nanos: unknown, Error: unknown, Why: why}
 }
 
-// Level returns the level of a name, if its latency is known.
-func (r *Result) Level(name string) (Level, bool) {
-	for _, l := range r.Levels {
-		if l.Name == name && l.Why == "" {
-			return l, true
+// Level returns the level of a name; nil if its latency is not known.
+func (r *Result) Level(name string) *Level {
+	for i := range r.Levels {
+		if l := &r.Levels[i]; l.Name == name && l.Why == "" {
+			return l
 		}
 	}
-	return Level{}, false
+	return nil
 }
 
 // Size is a number of bytes in words.

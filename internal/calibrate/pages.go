@@ -134,7 +134,7 @@ func (b *bench) pageFigures() {
 
 // l1 is the latency of the first cache, or 4 cycles, which is usual.
 func (b *bench) l1() float64 {
-	if level, ok := b.result.Level("L1"); ok {
+	if level := b.result.Level("L1"); level != nil {
 		return float64(level.Cycles)
 	}
 	return 4

@@ -16,7 +16,7 @@ import (
 // that.
 func (r *Result) Penalties() []penalties.Penalty {
 	list := []penalties.Penalty{r.levelPenalty("L2", "L2_HIT_PENALTY")}
-	if _, ok := r.Level("memory"); ok && !r.hasLevel("L3") {
+	if r.Level("memory") != nil && !r.hasLevel("L3") {
 		// Without a third level, memory answers what misses the second.
 		list = append(list, r.levelPenalty("memory", "L2_MISS_PENALTY"))
 	} else {
@@ -88,41 +88,62 @@ func (r *Result) busPenalty() penalties.Penalty {
 // cache replaces any line. After m misses a line is still among s lines with the probability
 // e^(−m/s). Of a set of w lines, a share h hits with h = e^(−(1−h)·w/s). For a half that is
 // s = w / (2 ln 2).
+// A share of the lines leaves because others use the cache, if these lines are read seldom. Then
+// h is for the others only. If that alone makes half of the misses, the size cannot be seen.
 // Where the cache has no latency of its own, a sixth of that of memory stands for it.
 func (r *Result) thirdSize() penalties.Penalty {
 	p := penalties.Penalty{Name: penalties.ThirdSize, Unit: "bytes"}
-	memory, ok := r.Level("memory")
-	if !ok {
+	memory := r.Level("memory")
+	if memory == nil {
 		return absentPenalty(p, "the curve of latencies shows no memory")
 	}
 	third := memory.Cycles / 6
-	if level, known := r.Level("L3"); known {
+	if level := r.Level("L3"); level != nil {
 		third = level.Cycles
 	}
 	half := (memory.Cycles + third) / 2
+	bytes := r.halfAt(half)
+	gone := leftAfter(bytes/usualLine*float64(half), r.life())
+	switch {
+	case bytes == 0:
+		return absentPenalty(p, "the curve of latencies does not come to memory")
+	case gone >= 0.5:
+		return absentPenalty(p, "lines leave before a working set comes round that exceeds the cache")
+	}
+	p.Value, p.From = bytes/(2*math.Log(2*(1-gone))), "memory and caches answer by halves a working set 1.39 times as large"
+	return p
+}
+
+// life is the half-life in cycles of unused lines in the third level; infinite if it is not known.
+func (r *Result) life() float64 {
+	if f := r.cost("third-lifetime"); f != nil && f.Why == "" {
+		return float64(f.Value)
+	}
+	return math.Inf(1)
+}
+
+// usualLine is the bytes of a line on most machines.
+const usualLine = 64
+
+// halfAt returns the size where the curve first has a latency; 0 if it never has.
+func (r *Result) halfAt(cycles Number) float64 {
 	var before *Point
 	for i := range r.Curve {
 		at := &r.Curve[i]
 		if at.Why != "" {
 			continue
 		}
-		if at.Cycles >= half {
-			p.Value, p.From = halfAt(before, at, half)/(2*math.Ln2), "memory and caches answer by halves a working set 1.39 times as large"
-			return p
+		if at.Cycles >= cycles {
+			to := float64(at.Bytes)
+			if before == nil {
+				return to
+			}
+			from := float64(before.Bytes)
+			return from + (to-from)*float64((cycles-before.Cycles)/(at.Cycles-before.Cycles))
 		}
 		before = at
 	}
-	return absentPenalty(p, "the curve of latencies does not come to memory")
-}
-
-// halfAt returns the size between two points of the curve that has a latency.
-func halfAt(before, at *Point, cycles Number) float64 {
-	to := float64(at.Bytes)
-	if before == nil || at.Cycles <= before.Cycles {
-		return to
-	}
-	from := float64(before.Bytes)
-	return from + (to-from)*float64((cycles-before.Cycles)/(at.Cycles-before.Cycles))
+	return 0
 }
 
 func (r *Result) cost(name string) *Figure {
@@ -164,11 +185,11 @@ func (r *Result) levelPenalty(level, name string) penalties.Penalty {
 // lessL1 is a latency less that of the first level.
 func (r *Result) lessL1(f Figure, p penalties.Penalty) penalties.Penalty {
 	p.From = f.Title + " less L1"
-	l1, ok := r.Level("L1")
+	l1 := r.Level("L1")
 	switch {
 	case f.Why != "":
 		return absentPenalty(p, f.Why)
-	case !ok:
+	case l1 == nil:
 		return absentPenalty(p, "the latency of L1 is not known")
 	}
 	p.Value = float64(f.Value - l1.Cycles)

@@ -83,6 +83,12 @@ type Figure struct {
 // Known says whether the figure was measured.
 func (f *Figure) Known() bool { return f.Why == "" && !math.IsNaN(float64(f.Value)) }
 
+// absent is a figure that could not be measured.
+func absent(f Figure, why string) Figure {
+	f.Value, f.Error, f.Why = unknown, unknown, why
+	return f
+}
+
 // A Point of a latency curve.
 type Point struct {
 	Bytes  int    `json:"bytes"`

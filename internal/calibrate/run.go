@@ -26,6 +26,8 @@ type bench struct {
 
 	processors []int // that may be used, the one measured on first
 
+	lives []float64 // half-lives of lines in the third level, in ns
+
 	end time.Time
 }
 
@@ -124,6 +126,7 @@ func (b *bench) run(parts []part) error {
 	}
 	b.result.Curve = b.judged()
 	b.result.Levels = findLevels(b.result.Curve)
+	b.result.Costs = append(b.result.Costs, lifetime(b.lives, b.result.Clock.Value))
 	return nil
 }
 
@@ -231,6 +234,7 @@ func (b *bench) curve(s *stage) error {
 		b.result.Curve = append(b.result.Curve, b.point(s, b.big, size))
 	}
 	b.result.Levels = findLevels(b.judged())
+	b.lifetimes()
 	b.remote(s)
 	return nil
 }
@@ -259,6 +263,7 @@ func (b *bench) again(s *stage) error {
 			*old = p
 		}
 	}
+	b.lifetimes()
 	return nil
 }
 
@@ -337,8 +342,8 @@ func absentPoint(size int, why string) Point {
 
 // remote measures the memory of the other NUMA nodes.
 func (b *bench) remote(s *stage) {
-	memory, ok := b.result.Level("memory")
-	if len(b.nodes) < 2 || !ok {
+	memory := b.result.Level("memory")
+	if len(b.nodes) < 2 || memory == nil {
 		return
 	}
 	for node := range len(b.nodes) + maxNode(b.nodes) {
@@ -367,10 +372,4 @@ func maxNode(all map[int][]int) int {
 		most = max(most, n)
 	}
 	return most
-}
-
-// absent is a figure that could not be measured.
-func absent(f Figure, why string) Figure {
-	f.Value, f.Error, f.Why = unknown, unknown, why
-	return f
 }

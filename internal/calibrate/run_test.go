@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	if got, want := len(r.Curve), len(workingSets(4<<20, true)); got != want {
 		t.Errorf("the curve has %d points, want %d", got, want)
 	}
-	if got, want := len(r.Costs), 2+len(costTable)+len(costsHere())+max(0, len(nodes("/"))-1); got != want {
+	if got, want := len(r.Costs), 3+len(costTable)+len(costsHere())+max(0, len(nodes("/"))-1); got != want {
 		t.Errorf("there are %d costs, want %d", got, want)
 	}
 	for _, f := range r.Costs {

@@ -49,6 +49,7 @@ var Costs = []struct{ Name, Unit, Cost, Unless string }{
 	{"SPLIT_LOAD_PENALTY", "cycles/load", "split-line-load", ""},
 	{"LCP_PENALTY", "cycles/stall", "length-changing-prefix", ""},
 	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
+	{"L3_LIFETIME", "cycles", "third-lifetime", ""},
 }
 
 // Cases has the other costs that may stand behind the event of a parameter. A load's overlap

@@ -92,6 +92,9 @@ type Latencies struct {
 	// TLB is the delay in cycles of data whose page is only in the second TLB; Walk, that of
 	// data whose page is in none. Line is the cycles between two lines from memory.
 	TLB, Walk, Line float64
+	// Life is the half-life in cycles of unused lines in the third level. At 0 none leaves.
+	// Valgrind's simulation does not have it.
+	Life float64
 }
 
 // A Result is what the simulation of a program found. Close removes its files.

@@ -270,7 +270,8 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	result, err := simulation.Run(ctx, simulation.Options{
 		Args: s.program, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
 		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
-			TLB: penalties["STLB_HIT_PENALTY"], Walk: penalties["PAGE_WALK_PENALTY"], Line: penalties["FREQUENCY"] * lineBytes / penalties["MEMORY_BANDWIDTH"]},
+			TLB: penalties["STLB_HIT_PENALTY"], Walk: penalties["PAGE_WALK_PENALTY"], Line: penalties["FREQUENCY"] * lineBytes / penalties["MEMORY_BANDWIDTH"],
+			Life: penalties["L3_LIFETIME"]},
 		Native: s.state.UserTime(), Simulator: simulation.Simulator(s.options.Simulator), Progress: progress,
 	})
 	switch {

@@ -81,6 +81,7 @@ func (d *detailed) end() {
 		for _, v := range d.sums.cycles {
 			d.run.cycles += v * windowBlocks / (windowBlocks - fillBlocks)
 		}
+		d.run.shared.Time(d.run.cycles)
 		d.run.progress()
 	}
 	d.seen, d.sums = 0, amounts{}
