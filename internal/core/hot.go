@@ -103,30 +103,68 @@ type Simulated struct {
 	Column  int           // of the cycles
 	Symbols profile.Config
 	Syntax  disasm.Syntax
+
+	image *program
 }
 
 // LoopEvents are the events that Loops needs: cycles without waits, executions, misses of the first
 // level by loads, and mispredictions. They are columns of a kept simulation (docs/simulated.md).
 var LoopEvents = []string{"Ct", "Ir", "D1mr", "Bcm"}
 
+// open opens the program, once.
+func (s *Simulated) open() error {
+	if s.image != nil {
+		return nil
+	}
+	name := ProgramOf(s.Table.Label, s.Symbols.Root)
+	if name == "" {
+		return fault.Inputf("the simulation does not say which program it is from")
+	}
+	var err error
+	s.image, err = openProgram(name, s.Symbols)
+	return err
+}
+
+// Close closes the program.
+func (s *Simulated) Close() {
+	if s.image != nil {
+		s.image.close()
+		s.image = nil
+	}
+}
+
+// Counts reports whether Loops needs the counts of an instruction of a hot function of the program:
+// others are in no innermost loop. The table has a label only, at first.
+func (s *Simulated) Counts(addr uint64) bool {
+	if s.open() != nil {
+		return true
+	}
+	l, err := s.image.list(addr, s.Syntax)
+	if err != nil {
+		return true
+	}
+	g := l.Graph
+	at := g.BlockAt(addr)
+	if at < 0 || len(g.Loops) == 0 {
+		return true
+	}
+	in := g.Blocks[at].Loop
+	return in >= 0 && l.innermost[in]
+}
+
 // Loops finds the loops of hot functions. Lost are the functions without code.
 func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 	t := s.Table
-	name := ProgramOf(t.Label, s.Symbols.Root)
-	if name == "" {
-		return nil, nil, fault.Inputf("the simulation does not say which program it is from")
-	}
-	image, err := openProgram(name, s.Symbols)
-	if err != nil {
+	if err := s.open(); err != nil {
 		return nil, nil, err
 	}
-	defer image.close()
+	defer s.Close()
 	for _, f := range s.Functions(t, s.Column) {
-		if f.Code.Module != filepath.Base(name) {
+		if f.Code.Module != s.image.file.Base() {
 			lost = append(lost, f.Code.Function)
 			continue
 		}
-		listing, err := image.list(f.Code.Addr, s.Syntax)
+		listing, err := s.image.list(f.Code.Addr, s.Syntax)
 		if err != nil {
 			lost = append(lost, f.Code.Function)
 			continue
@@ -138,7 +176,7 @@ func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 		clock, issued, ir, missed, wrong := sums(t, f.Rows, s.Column), of[0], of[1], of[2], of[3]
 		g := listing.Graph
 		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
-		for _, piece := range (&Loops{Listing: listing, Weight: weight}).Find() {
+		for _, piece := range (&Loops{Listing: listing.Listing, Weight: weight}).Find() {
 			l := SimulatedLoop{piece, math.NaN(), math.NaN(), math.NaN()}
 			sum, m, w := 0.0, 0.0, 0.0
 			for i := range piece.Insts {
@@ -161,6 +199,15 @@ type program struct {
 	object  *object.Object
 	symbols *profile.Symbolizer
 	file    *profile.File
+	listed  []listed
+}
+
+// A listed is a function that was listed, or the error of that.
+type listed struct {
+	function *profile.Function
+	*code.Listing
+	err       error
+	innermost []bool // of its loops
 }
 
 func openProgram(name string, c profile.Config) (*program, error) {
@@ -170,9 +217,9 @@ func openProgram(name string, c profile.Config) (*program, error) {
 	}
 	o, err := object.Open(path, object.Options{})
 	if err != nil {
-		return &program{}, nil // all of its code is lost
+		return &program{file: &profile.File{Name: path}}, nil // all of its code is lost
 	}
-	return &program{o, profile.NewSymbolizer(c), &profile.File{Name: path}}, nil
+	return &program{object: o, symbols: profile.NewSymbolizer(c), file: &profile.File{Name: path}}, nil
 }
 
 func (p *program) close() {
@@ -183,19 +230,28 @@ func (p *program) close() {
 }
 
 // list returns the code of the function that an address is in.
-func (p *program) list(addr uint64, syntax disasm.Syntax) (*code.Listing, error) {
+func (p *program) list(addr uint64, syntax disasm.Syntax) (*listed, error) {
 	if p.object == nil {
 		return nil, errNoCode
+	}
+	for i := range p.listed {
+		if l := &p.listed[i]; addr-l.function.Addr < l.function.Size {
+			return l, l.err
+		}
 	}
 	offset, ok := p.object.Offset(addr)
 	if !ok {
 		return nil, errNoCode
 	}
-	l, err := code.Bare(p.symbols, p.symbols.Function(profile.Place{File: p.file, Offset: offset}), syntax)
-	if err == nil && !modelled(l.Arch) {
-		err = errNoCode
+	l := listed{function: p.symbols.Function(profile.Place{File: p.file, Offset: offset})}
+	if l.Listing, l.err = code.Bare(p.symbols, l.function, syntax); l.err == nil && !modelled(l.Arch) {
+		l.err = errNoCode
 	}
-	return l, err
+	if l.err == nil {
+		l.innermost = innermost(l.Graph)
+	}
+	p.listed = append(p.listed, l)
+	return &p.listed[len(p.listed)-1], l.err
 }
 
 // errNoCode says that a function has no code that can be modelled.

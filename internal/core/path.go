@@ -67,15 +67,9 @@ func (l *Loops) Find() []*Piece {
 		l.index[l.Listing.Insts[i].Addr] = i
 	}
 	g := l.Graph
-	outer := make([]bool, len(g.Loops))
-	for i := range g.Loops {
-		if p := g.Loops[i].Parent; p >= 0 {
-			outer[p] = true
-		}
-	}
 	var list []*Piece
-	for i := range g.Loops {
-		if !outer[i] {
+	for i, is := range innermost(g) {
+		if is {
 			list = append(list, l.loop(i))
 		}
 	}
@@ -83,6 +77,17 @@ func (l *Loops) Find() []*Piece {
 		p := l.path(0, func(int) bool { return true })
 		p.Notes = append(p.Notes, "the function has no loop: it is analysed as if it were called again and again")
 		list = append(list, p)
+	}
+	return list
+}
+
+// innermost reports of each loop whether no other is in it.
+func innermost(g *disasm.Graph) []bool {
+	list := slices.Repeat([]bool{true}, len(g.Loops))
+	for i := range g.Loops {
+		if p := g.Loops[i].Parent; p >= 0 {
+			list[p] = false
+		}
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -103,6 +104,18 @@ func (o *Object) Number(addr uint64) (n int, start uint64) {
 		start, _ = t.extent(n)
 	}
 	return n, start
+}
+
+// Until returns where the next function starts, or the one that an address is in ends: the
+// addresses between have the same symbol, or none.
+func (o *Object) Until(addr uint64) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.table()
+	if next := lastAt(t.addrs, addr) + 1; next < len(t.addrs)/8 {
+		return binary.LittleEndian.Uint64(t.addrs[8*next:])
+	}
+	return math.MaxUint64
 }
 
 // table is functions, and is empty if the file has changed.

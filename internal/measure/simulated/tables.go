@@ -112,9 +112,15 @@ func (s *Simulator) hotLoops() []*core.Result {
 	if len(hot) == 0 {
 		return nil
 	}
+	run := core.Simulated{Table: counts.NewTable(&counts.Layout{})}
+	run.Table.Label = s.m.Options().Label
+	defer run.Close()
 	var pieces []*counts.Table
 	l := &counts.Layout{Scopes: functions.Scopes[:1:1]}
-	err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] }, func(t *counts.Table) {
+	wanted := func(c *counts.Code) bool {
+		return hot[counts.Code{Module: c.Module, Function: c.Function}] && run.Counts(c.Addr)
+	}
+	err := s.result.Instructions(wanted, func(t *counts.Table) {
 		for i := range t.Scopes {
 			for k := range t.Row(i) {
 				t.Cell(i, k).Variance = 0 // loops have no errors
@@ -129,7 +135,7 @@ func (s *Simulator) hotLoops() []*core.Result {
 		return nil
 	}
 	t, last, row := counts.NewTable(l), len(l.Columns)-1, 1
-	t.Label = s.m.Options().Label
+	t.Label, run.Table, run.Column = run.Table.Label, t, last
 	*t.Cell(0, last) = *functions.Cell(0, column)
 	for _, part := range pieces {
 		for i := range part.Scopes[1:] {
@@ -137,7 +143,6 @@ func (s *Simulator) hotLoops() []*core.Result {
 			row++
 		}
 	}
-	run := core.Simulated{Table: t, Column: last}
 	list, err := run.Analyse(s.result.Core)
 	if err != nil {
 		return nil

@@ -254,27 +254,33 @@ func (l *library) known(in *instruction) *instruction {
 	}
 	if in.sample == nil {
 		l.decoded = sample{}
-		l.decode(in, &l.decoded)
+		if inst, code := l.flow(in, &l.decoded); l.ops != nil {
+			l.decoded.op.Loads, l.decoded.op.Stores = l.ops.Accesses(inst, code)
+		}
 		l.copied.sample = &l.decoded
 	}
 	return &l.copied
 }
 
-// decode finds what an instruction is.
-func (l *library) decode(in *instruction, s *sample) {
-	code := l.bytes[in.code : in.code+uint32(in.size)]
-	inst := l.decoder.Decode(code, in.addr)
+// flow finds where an instruction goes on.
+func (l *library) flow(in *instruction, s *sample) (inst disasm.Inst, code []byte) {
+	code = l.bytes[in.code : in.code+uint32(in.size)]
+	inst = l.decoder.Decode(code, in.addr)
 	if inst.Bad || inst.Len != len(code) {
-		if l.ops != nil {
-			s.op = l.ops.Op(disasm.Inst{Addr: in.addr, Bad: true}, code)
-		}
-		return
+		return disasm.Inst{Addr: in.addr, Bad: true}, code
 	}
 	s.target, s.flow = inst.Target, inst.Flow
-	if l.ops != nil {
-		s.op = l.ops.Op(inst, code)
-		s.repeats, s.prefetches = l.x86 && repeats(code), l.x86 && prefetches(code)
+	return inst, code
+}
+
+// decode finds what an instruction is.
+func (l *library) decode(in *instruction, s *sample) {
+	inst, code := l.flow(in, s)
+	if l.ops == nil {
+		return
 	}
+	s.op = l.ops.Op(inst, code)
+	s.repeats, s.prefetches = l.x86 && !inst.Bad && repeats(code), l.x86 && !inst.Bad && prefetches(code)
 }
 
 // streams reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS,

@@ -78,6 +78,13 @@ func latestOf(f *os.File) uint32 {
 // instructions are hidden: digests and ciphers.
 var variants = regexp.MustCompile(`(?i)(sha|aes|gcm|ghash|chacha|poly1305|md5|crc).*_(avx2?|ssse3|sse[0-9]*|aesni|neon|x86_64)$`)
 
+// mayVary reports whether a name ends like one of variants, in less time.
+func mayVary(name string) bool {
+	name = strings.TrimRight(name, "0123456789")
+	at := strings.LastIndexByte(strings.TrimSuffix(name, "_"), '_')
+	return at >= 0 && len(name)-at <= len("_aesni")
+}
+
 // cryptographic are libraries of digests and ciphers, whose functions are often without names.
 var cryptographic = regexp.MustCompile(`^lib(crypto|gcrypt|nettle|sodium|mbedcrypto|botan)\b`)
 
@@ -99,16 +106,16 @@ func (s *Simulation) hidden() (note string, share float64) {
 	for _, i := range s.run.code.ordered() {
 		functions := map[string]int64{}
 		crypto := cryptographic.MatchString(filepath.Base(i.path))
-		latest, name := -2, "" // no function has this number
+		name, until := "", uint64(0)
 		for in := range s.run.code.sorted(i) {
 			all += in.executed
 			if i.file == nil {
 				continue
 			}
-			if n, _ := i.file.Number(in.addr); n != latest {
+			if in.addr >= until {
 				f, _ := i.file.Symbol(in.addr)
-				latest, name = n, ""
-				if variants.MatchString(f.Name) {
+				name, until = "", i.file.Until(in.addr)
+				if mayVary(f.Name) && variants.MatchString(f.Name) {
 					name = f.Name
 				} else if crypto {
 					name = filepath.Base(i.path)

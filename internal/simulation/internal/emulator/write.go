@@ -151,8 +151,8 @@ type symbols struct {
 	image *image
 	made  madeCode
 
-	latest int    // the number of the last function, from 1 on
-	plain  string // how its name is written
+	until uint64 // the end of the last function
+	plain string // how its name is written
 }
 
 // A place is where an instruction is, as a file has it.
@@ -170,15 +170,15 @@ func newSymbols(i *image) *symbols {
 	return s
 }
 
-// at returns the place of an instruction.
+// at returns the place of an instruction, of instructions in the order of their addresses.
 func (s *symbols) at(in *instruction) place {
 	if s.image.file == nil {
 		return s.made.at(s.image, in)
 	}
 	p := place{object: s.image.path, addr: in.addr}
-	if n, _ := s.image.file.Number(in.addr); n+1 != s.latest {
+	if in.addr >= s.until {
 		f, _ := s.image.file.Symbol(in.addr)
-		s.latest, s.plain = n+1, object.Demangle(f.Name, true)
+		s.until, s.plain = s.image.file.Until(in.addr), object.Demangle(f.Name, true)
 	}
 	p.function = s.plain
 	p.source, p.line = s.image.file.Line(in.addr)

@@ -33,9 +33,7 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 		op.addr, op.code.length = i.Addr, 4
 		return op
 	}
-	x := encodedInstruction{code: code[:i.Len], end: i.Next()}
-	x.prefixes()
-	x.operands()
+	x := encode(i, code)
 	if x.cut {
 		return Op{Class: Nop, addr: i.Addr, unknown: true}
 	}
@@ -43,6 +41,30 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	op.addr = i.Addr
 	op.code = codeShape{length: uint8(i.Len), opcode: x.opcodeAt, lcp: x.lengthChanging()}
 	return op
+}
+
+// Accesses returns what an op loads and stores, in less time than Op.
+func (d *Decoder) Accesses(i disasm.Inst, code []byte) (loads, stores bool) {
+	if d.arm || i.Bad || i.Len > len(code) {
+		op := d.Op(i, code)
+		return op.Loads, op.Stores
+	}
+	x := encode(i, code)
+	if x.cut {
+		return false, false
+	}
+	var op Op
+	s := x.spec()
+	x.memoryOperand(&op, &s)
+	return op.Loads, op.Stores
+}
+
+// encode reads the parts of an x86 instruction.
+func encode(i disasm.Inst, code []byte) encodedInstruction {
+	x := encodedInstruction{code: code[:i.Len], end: i.Next()}
+	x.prefixes()
+	x.operands()
+	return x
 }
 
 // lengthChanging says whether the operand-size prefix changes the number of bytes behind

@@ -59,16 +59,26 @@ const creator = "cyclestack"
 
 // A FileWriter writes counts by instruction as a file in callgrind's format.
 type FileWriter struct {
-	out    *bufio.Writer
-	ids    map[string]map[string]int
-	latest map[string]string
-	sums   []uint64
-	text   []byte
+	out   *bufio.Writer
+	names [3]writtenNames // objects, source files and functions
+	sums  []uint64
+	text  []byte
+}
+
+// writtenNames are names of a kind, and the number of each that was written.
+type writtenNames struct {
+	key    string
+	ids    map[string]int
+	latest string
+	begun  bool
 }
 
 // NewFileWriter writes the header of a file of [EmulatedEvents].
 func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
-	f := &FileWriter{out: bufio.NewWriterSize(w, fileBuffer), ids: map[string]map[string]int{}, latest: map[string]string{}, sums: make([]uint64, len(EmulatedEvents))}
+	f := &FileWriter{out: bufio.NewWriterSize(w, fileBuffer), sums: make([]uint64, len(EmulatedEvents))}
+	for i, key := range []string{"ob", "fl", "fn"} {
+		f.names[i] = writtenNames{key: key, ids: map[string]int{}}
+	}
 	fmt.Fprintf(f.out, "# callgrind format\nversion: 1\ncreator: %s\ncmd: %s\npart: 1\n\n", creator, oneLine(h.Command))
 	for _, c := range h.Caches {
 		fmt.Fprintf(f.out, "desc: %s\n", c)
@@ -109,9 +119,9 @@ var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 // Costs writes the costs of an instruction, in the order of [EmulatedEvents]: its object,
 // source file and function, its address and its line.
 func (f *FileWriter) Costs(object, source, function string, addr uint64, line int, costs []uint64) {
-	f.name("ob", object)
-	f.name("fl", source)
-	f.name("fn", function)
+	f.name(&f.names[0], object)
+	f.name(&f.names[1], source)
+	f.name(&f.names[2], function)
 	f.text = strconv.AppendUint(append(f.text[:0], "0x"...), addr, 16)
 	f.text = strconv.AppendUint(append(f.text, ' '), uint64(max(line, 0)), 10)
 	last := len(costs)
@@ -126,27 +136,22 @@ func (f *FileWriter) Costs(object, source, function string, addr uint64, line in
 }
 
 // name writes a name if it is another than before.
-func (f *FileWriter) name(key, text string) {
+func (f *FileWriter) name(n *writtenNames, text string) {
+	if n.begun && n.latest == text {
+		return
+	}
+	n.begun, n.latest = true, text
 	if text = oneLine(text); text == "" {
 		text = "???"
 	}
-	if f.latest[key] == text {
-		return
-	}
-	f.latest[key] = text
-	ids := f.ids[key]
-	if ids == nil {
-		ids = map[string]int{}
-		f.ids[key] = ids
-	}
-	id, ok := ids[text]
+	id, ok := n.ids[text]
 	if !ok {
-		id = len(ids) + 1
-		ids[text] = id
-		fmt.Fprintf(f.out, "%s=(%d) %s\n", key, id, text)
+		id = len(n.ids) + 1
+		n.ids[text] = id
+		fmt.Fprintf(f.out, "%s=(%d) %s\n", n.key, id, text)
 		return
 	}
-	fmt.Fprintf(f.out, "%s=(%d)\n", key, id)
+	fmt.Fprintf(f.out, "%s=(%d)\n", n.key, id)
 }
 
 // Close writes the totals.

@@ -44,6 +44,7 @@ enum { DIRTY = 1 };                            /* the low bit of a line in the c
 
 enum {
 	BUFFER = 8192,                         /* words */
+	PAGE = 4096,                           /* what can be read of the program's memory, or not */
 	LINE_BITS = 6,                         /* of an address within a line */
 	MAX_SETS = 512, MAX_WAYS = 16,         /* of the first-level cache */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
@@ -529,11 +530,12 @@ static char *string_at(uint64_t addr)
 	size_t n = 0, room = 128;
 	char *text = malloc(room);
 	while (text) {
-		if (peek(addr + n, text + n, 1) != 1)
+		size_t most = PAGE - (addr + n) % PAGE, got = peek(addr + n, text + n, most < room - n ? most : room - n);
+		if (got == 0)
 			break;
-		if (!text[n])
+		if (memchr(text + n, 0, got))
 			return text;
-		if (++n == room) {
+		if ((n += got) == room) {
 			char *more = realloc(text, room *= 2);
 			if (!more)
 				break;
