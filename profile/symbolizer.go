@@ -116,6 +116,7 @@ func (y *Symbolizer) Close() error {
 		}
 	}
 	clear(y.images)
+	clear(y.kallsyms)
 	y.file, y.last = nil, nil
 	return errors.Join(errs...)
 }

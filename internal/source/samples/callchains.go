@@ -2,8 +2,8 @@ package samples
 
 import (
 	"math"
-	"math/bits"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -14,10 +14,10 @@ import (
 type callchains struct {
 	calls  pages[uint32] // by number: threads and places; once they are in the tree, their nodes
 	list   pages[callchain]
-	slots  []chainSlot // the index of their keys: open addressing
-	recent []recentSet // by a hash of the calls down to one
-	last   []lastChain // by thread
-	long   lastChain   // in place of one that would be too long
+	index  numberIndex  // of their keys; the numbers are theirs and 1
+	recent []recentSet  // by a hash of the calls down to one
+	last   []lastChain  // by thread
+	other  []hashedCall // of a callchain that the next one is not compared with
 
 	waiting []waitingSum
 	hashed  []hashedCall // of the waiting ones
@@ -31,25 +31,21 @@ type callchains struct {
 
 // A callchain is the calls around its samples, with what these count.
 type callchain struct {
-	caller uint32 // the call that the others are made from; 0 for none
-	end    uint32 // of the other calls but the innermost, behind those of the chain before
-	leaf   uint32 // the innermost: the place that the samples were taken at
-	sums   uint32 // the number of the amount of each, or of a row of mixed, with the mark
+	low, high uint32 // its key, a hash of all that decides what it is
+	samples   uint32 // their number, or that of a row of mixed
+	caller    uint32 // the call that the others are made from; 0 for none
+	// The place of the innermost call, where the samples were taken; above it the number of
+	// the amount of each, and the mark of further calls.
+	leaf uint32
 }
 
-// mixedSums is the mark of callchain.sums: the number is that of a row of mixed.
+// What callchain.leaf has above the place: the number of an amount, or mixedSums, and the mark
+// of calls behind those of the chain before.
 const (
-	mixedSums = 1 << 31
-	maxSums   = mixedSums - 1
-)
-
-// A chainSlot has a callchain in the index: its key, a hash of all that decides what it is, and
-// its number and 1 with its samples above. 0 is an empty slot.
-type chainSlot struct{ key, samples uint64 }
-
-const (
-	oneSample  = 1 << 26 // of chainSlot.samples
-	chainsMask = oneSample - 1
+	placeBits    = 22
+	sumsMask     = 1<<6 - 1
+	mixedSums    = maxCommon
+	furtherCalls = 1 << 31
 )
 
 // An amountOf is what a sample counts of a column.
@@ -65,7 +61,8 @@ type waitingSum struct {
 	end    int // of its calls
 	key    uint64
 	column int
-	sums   uint32 // as callchain.sums, without the row
+	sums   uint32 // the number of the amount, or mixedSums
+	number uint32 // of the callchain, and 1; 0 for none yet
 	amount perfdata.Amount
 }
 
@@ -89,10 +86,12 @@ type recentSet struct {
 type recentCall struct{ low, high, call uint32 }
 
 // What is no place: threads, by the number of their frame, and callers that were not recorded.
-// cutCall marks a call in the tree that is above the node where its stack was cut.
+// lastCall marks the last one of a callchain. cutCall marks a call in the tree that is above the
+// node where its stack was cut.
 const (
 	threadCall    uint32 = 1 << 31
-	truncatedCall        = threadCall - 1
+	lastCall      uint32 = 1 << 30
+	truncatedCall        = lastCall - 1
 	cutCall              = threadCall
 )
 
@@ -100,30 +99,36 @@ const (
 const (
 	recentSets = 1 << 17 // a power of two
 	recentWays = 5
-	chainBytes = 42
+	chainBytes = 20
 	callBytes  = 4
 	maxCommon  = 32
 	maxChains  = 1 << 25
 	maxCalls   = 1 << 30
 )
 
-// A lastChain is the last callchain of a thread, the outermost call first.
+// A lastChain is the last callchain of a thread: the words of the record, and the calls, the
+// outermost first.
 type lastChain struct {
 	is    chainID
-	links []link
+	words []uint64
 	calls []hashedCall
 }
 
 // A hashedCall is the place of a call. The hash is that of the thread and of the calls down to it.
 type hashedCall struct {
-	codePlace
-	hash uint64
+	offset, hash uint64
+	file         uint32
+	mode         profile.Mode
 }
+
+// place returns the place of a call.
+func (h *hashedCall) place() codePlace { return codePlace{h.offset, h.file} }
 
 // A chainID is a thread, its frame, and the numbers of its spaces.
 type chainID struct {
 	tid, frame   int32
 	user, kernel uint32
+	truncated    bool
 }
 
 // recentThreads is how many threads are remembered, a power of two, and longestRecent how
@@ -132,45 +137,32 @@ const recentThreads, longestRecent = 256, 512
 
 // newCallchains returns callchains with room in the index for so many.
 func newCallchains(room int) callchains {
-	c := callchains{slots: make([]chainSlot, max(1<<10, room*4/3)), recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
+	c := callchains{recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
+	c.index.make(room)
 	c.calls.add(0)
 	return c
 }
 
 // memory returns about how many bytes the callchains take.
 func (c *callchains) memory() int {
-	return c.calls.n*callBytes + c.list.n*chainBytes + c.intervals.n*8 + c.mixed.memory()
+	return c.calls.n*callBytes + c.list.n*chainBytes + len(c.index.slots)*4 + c.intervals.n*8 + c.mixed.memory()
 }
 
-// slot returns the place of a key in the index, or of the empty slot for it.
-func (c *callchains) slot(key uint64) *chainSlot {
-	i := c.first(key)
-	for s := &c.slots[i]; ; s = &c.slots[i] {
-		if s.samples == 0 || s.key == key {
-			return s
-		}
-		if i++; i == uint64(len(c.slots)) {
-			i = 0
-		}
-	}
+// look returns the number of the callchain with a key, and 1. It is 0 if there is none; then a new
+// one goes into the slot together with the tag.
+func (c *callchains) look(key uint64) (n uint32, slot int, tag uint32) {
+	return c.index.look(uint32(key), func(n uint32) bool {
+		is := c.list.at(int(n) - 1)
+		return is.low == uint32(key) && is.high == uint32(key>>32)
+	})
 }
 
-// first returns the slot of a key that is looked at first.
-func (c *callchains) first(key uint64) uint64 {
-	i, _ := bits.Mul64(key, uint64(len(c.slots)))
-	return i
-}
-
-// grow makes room in the index for those that wait: at most three quarters of the slots are in use.
+// grow makes room in the index for those that wait.
 func (c *callchains) grow() {
-	if (c.list.n+len(c.waiting))*4 <= len(c.slots)*3 {
-		return
-	}
-	old := c.slots
-	c.slots = make([]chainSlot, (len(old)+2*len(c.waiting))*3/2)
-	for _, s := range old {
-		if s.samples != 0 {
-			*c.slot(s.key) = s
+	if c.index.full(c.list.n + len(c.waiting)) {
+		c.index.make(2 * (c.list.n + len(c.waiting)))
+		for i := range c.list.n {
+			c.index.put(c.list.at(i).low, uint32(i)+1)
 		}
 	}
 }
@@ -233,28 +225,31 @@ func (s *Stacks) find() {
 	c := &s.calls
 	c.grow()
 	for i := range c.waiting {
-		c.touched += c.slots[c.first(c.waiting[i].key)].samples
+		c.touched += uint64(c.index.at(uint32(c.waiting[i].key)))
 	}
 	for i := range c.waiting {
-		if w := &c.waiting[i]; c.slot(w.key).samples == 0 {
-			for n := w.end - 1; n >= max(w.begin, w.end-3); n-- {
-				c.touched += uint64(c.recent[c.hashed[n].hash%recentSets].calls[0].low)
-			}
-			c.touched += uint64(s.code.touch(c.hashed[w.end-1].codePlace))
+		if n := int(c.index.at(uint32(c.waiting[i].key))); n > 0 && n <= c.list.n {
+			c.touched += uint64(c.list.at(n - 1).low)
 		}
 	}
 	for i := range c.waiting {
 		w := &c.waiting[i]
-		slot := c.slot(w.key)
-		if slot.samples == 0 {
-			*slot = chainSlot{w.key, uint64(c.list.add(s.linked(w))) + 1}
-			if s.spans.wanted {
-				c.intervals.add(uint64(w.interval))
+		if w.number, _, _ = c.look(w.key); w.number == 0 {
+			for n := w.end - 1; n >= max(w.begin, w.end-6); n-- {
+				c.touched += uint64(c.recent[c.hashed[n].hash%recentSets].calls[0].low) + uint64(s.code.touch(c.hashed[n].place()))
 			}
 		}
-		if slot.samples += oneSample; w.sums == mixedSums {
-			row := c.list.at(int(slot.samples&chainsMask)-1).sums & maxSums
-			c.mixed.add(int(row), w.column, &w.amount)
+	}
+	for i := range c.waiting {
+		w := &c.waiting[i]
+		if w.number == 0 {
+			w.number = s.added(w)
+		}
+		chain := c.list.at(int(w.number) - 1)
+		if w.sums == mixedSums {
+			c.mixed.add(int(chain.samples), w.column, &w.amount)
+		} else if chain.samples++; chain.samples == math.MaxUint32 {
+			chain.high = ^chain.high // the next sample begins another one
 		}
 	}
 	c.waiting, c.hashed = c.waiting[:0], c.hashed[:0]
@@ -266,54 +261,89 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) hashedChain {
 	if len(c.waiting) >= mostWaiting {
 		s.find()
 	}
+	if s.full() {
+		s.settle()
+		*c = newCallchains(0)
+		s.code.forget()
+	}
 	s.wordsOf(rec)
 	in, thread := s.code.space(rec.PID(), time), s.thread(rec, time)
 	out := hashedChain{begin: len(c.hashed), thread: thread}
 	if s.spans.wanted {
 		out.interval = s.r.contexts.number(rec)
 	}
-	for i, lacks := 0, s.linksOf(rec, time); lacks > 0; i, lacks = i+1, lacks>>1 {
+	calls, lacks := s.hashed(rec, time, &in, thread)
+	for i := 0; lacks > 0; i, lacks = i+1, lacks>>1 {
 		s.flawed[i] += int64(lacks & 1)
 	}
-	c.hashed = append(c.hashed, s.hashed(&in, int32(rec.TID()), thread)...)
+	c.hashed = append(c.hashed, calls...)
 	return out
 }
 
-// hashed returns the calls of the links at hand, the last callchain of the thread from now on.
-// The outer calls are mostly those of the one before.
-func (s *Stacks) hashed(in *codeSpace, tid, thread int32) []hashedCall {
-	c := &s.calls
-	last, is := &c.last[uint32(tid)%recentThreads], chainID{tid, thread, in.user, in.kernel}
-	if len(s.chain) > longestRecent {
-		last = &c.long
+// hashed returns the calls of a sample, and what they lack. The outer calls are mostly those of the
+// thread's sample before, where the words of the record are the same.
+func (s *Stacks) hashed(rec *perfdata.Sample, time uint64, in *codeSpace, thread int32) ([]hashedCall, flaws) {
+	c, n, tid := &s.calls, len(s.words), int32(rec.TID())
+	last, is := &c.last[uint32(tid)%recentThreads], chainID{tid, thread, in.user, in.kernel, s.truncated(rec)}
+	compared := n <= longestRecent && s.unwind.unwinder == nil && rec.Event().BranchType&perffile.BranchCallStack == 0
+	same, outer := 0, 0
+	if compared && last.is == is {
+		same, outer = last.common(s.words)
 	}
-	if last.is != is {
-		last.is, last.links, last.calls = is, last.links[:0], last.calls[:0]
+	lacks, mode := s.linksOf(rec, time, same, is.truncated)
+	if is.truncated && same > 0 {
+		outer++ // what is missing
 	}
-	n, same := len(s.chain), 0
-	for most := min(n, len(last.links)); same < most && last.links[same] == s.chain[n-1-same]; {
-		same++
+	if same > 0 && (mode != last.calls[outer].mode || lacks&(1<<flawDeferred) != 0) {
+		same, outer = 0, 0
+		lacks, _ = s.linksOf(rec, time, same, is.truncated)
 	}
-	hash := threadHash(thread)
-	if same > 0 {
-		hash = last.calls[same-1].hash
+	hash, calls := threadHash(thread), &c.other
+	if compared && lacks&(1<<flawDeferred) == 0 {
+		calls, last.is = &last.calls, is
+		last.words, s.words = s.words, last.words
 	}
-	last.links, last.calls = last.links[:same], last.calls[:same]
-	for i := n - same - 1; i >= 0; i-- {
+	if *calls = (*calls)[:outer]; outer > 0 {
+		hash = last.calls[outer-1].hash
+	}
+	for i := len(s.chain) - 1; i >= 0; i-- {
 		place := s.code.placeOf(in, s.chain[i])
 		hash = place.hash(hash)
-		last.links, last.calls = append(last.links, s.chain[i]), append(last.calls, hashedCall{place, hash})
+		*calls = append(*calls, hashedCall{place.offset, hash, place.file, s.chain[i].mode})
 	}
-	return last.calls
+	return *calls, lacks
+}
+
+// common returns how many of the outermost words are those of the last callchain, and how many
+// calls these are. The next word is the same as well, and an address: so the mode of all is its mode.
+func (l *lastChain) common(words []uint64) (same, calls int) {
+	a, b := words, l.words
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		if a[len(a)-1] < perffile.ContextMax {
+			calls++
+		}
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	for same = len(words) - len(a); same > 0; {
+		if same--; words[len(words)-1-same] < perffile.ContextMax {
+			return same, calls - 1
+		}
+	}
+	return 0, 0
 }
 
 // threadHash is the hash of no calls in a thread.
 func threadHash(thread int32) uint64 { return mix(uint64(uint32(thread)), seeds[1]) }
 
-// linked returns the callchain of what waits. Its outer calls are mostly known.
-func (s *Stacks) linked(w *waitingSum) callchain {
+// added returns the number of the callchain of what waits, and 1. A new one is mostly made from
+// known calls.
+func (s *Stacks) added(w *waitingSum) uint32 {
 	c := &s.calls
-	calls := c.hashed[w.begin : w.end-1]
+	number, slot, tag := c.look(w.key)
+	if number > 0 {
+		return number
+	}
+	calls, before := c.hashed[w.begin:w.end-1], c.calls.n
 	n, caller := len(calls), uint32(0)
 	for n > 0 && caller == 0 {
 		if caller = c.known(calls[n-1].hash); caller == 0 {
@@ -326,13 +356,28 @@ func (s *Stacks) linked(w *waitingSum) callchain {
 		}
 	}
 	for _, call := range calls[n:] {
-		c.call(call.hash, s.code.number(call.codePlace))
+		c.call(call.hash, s.code.number(call.place()))
 	}
-	sums := w.sums
-	if sums == mixedSums {
-		sums |= uint32(c.mixed.room(s.columns))
+	is := callchain{uint32(w.key), uint32(w.key >> 32), 0, caller, s.code.number(c.hashed[w.end-1].place()) | w.sums<<placeBits}
+	if c.calls.n > before {
+		*c.calls.at(c.calls.n - 1) |= lastCall
+		is.leaf |= furtherCalls
 	}
-	return callchain{caller, uint32(c.calls.n), s.code.number(c.hashed[w.end-1].codePlace), sums}
+	if w.sums == mixedSums {
+		is.samples = uint32(c.mixed.room(s.columns))
+	}
+	if s.spans.wanted {
+		c.intervals.add(uint64(w.interval))
+	}
+	number = uint32(c.list.add(is)) + 1
+	c.index.slots[slot] = tag | number
+	return number
+}
+
+// full reports whether the callchains have to be settled to make room.
+func (s *Stacks) full() bool {
+	c := &s.calls
+	return c.memory() > max(s.limit()-s.memory(), s.limit()/4) || c.list.n >= maxChains || c.calls.n >= maxCalls || s.code.places.n >= 2*maxCodePlaces
 }
 
 // wordsOf fills in the addresses and markers of a sample's callchain.
@@ -346,13 +391,7 @@ func (s *Stacks) wordsOf(rec *perfdata.Sample) {
 func (s *Stacks) settle() {
 	c := &s.calls
 	s.find()
-	samples := make([]uint64, c.list.n)
-	for _, slot := range c.slots {
-		if slot.samples != 0 {
-			samples[slot.samples&chainsMask-1] = slot.samples / oneSample
-		}
-	}
-	c.slots, c.recent, c.last, c.long = nil, nil, nil, lastChain{}
+	c.index, c.recent, c.last = numberIndex{}, nil, nil
 	s.code.lookUp()
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
 	next := uint32(1)
@@ -365,17 +404,18 @@ func (s *Stacks) settle() {
 		}
 		chain := *c.list.at(i)
 		at := *c.calls.at(int(chain.caller))
-		for ; next < chain.end; next++ {
+		for more := chain.leaf&furtherCalls != 0; more; next++ {
 			call := c.calls.at(int(next))
+			more = *call&lastCall == 0
 			if at&cutCall == 0 {
-				at = uint32(s.under(int32(at), *call))
+				at = uint32(s.under(int32(at), *call&^lastCall))
 			}
 			*call = at
 		}
 		if at&cutCall == 0 {
-			at = uint32(s.under(int32(at), chain.leaf))
+			at = uint32(s.under(int32(at), chain.leaf%(1<<placeBits)))
 		}
-		s.settled(i, at, samples[i])
+		s.settled(i, at)
 		c.list.free(i)
 	}
 }
@@ -398,10 +438,11 @@ func (s *Stacks) touch(from int, settled uint32) {
 	}
 }
 
-// settled adds the sums of a callchain with so many samples to those of its stack.
-func (s *Stacks) settled(n int, at uint32, samples uint64) {
+// settled adds the sums of a callchain to those of its stack.
+func (s *Stacks) settled(n int, at uint32) {
 	c, chain := &s.calls, s.calls.list.at(n)
-	is, cut := stackRow{int32(at), s.code.numbers[chain.leaf]}, at&cutCall != 0
+	code, cut := s.code.numbers[chain.leaf%(1<<placeBits)], at&cutCall != 0
+	is := stackRow{int32(at), code}
 	if cut {
 		is = stackRow{s.otherStacks(int32(at &^ cutCall)), foldedCode}
 	}
@@ -413,21 +454,16 @@ func (s *Stacks) settled(n int, at uint32, samples uint64) {
 		}
 		if cut {
 			whole := c.mixed.whole(sum)
-			s.lose(s.code.numbers[chain.leaf], col, &whole)
+			s.lose(code, col, &whole)
 		}
 	}
-	number := int(chain.sums & maxSums)
-	if chain.sums&mixedSums == 0 {
-		for samples > 0 {
-			some, is := min(samples, math.MaxUint32), c.common[number]
-			sum := stackSum{value: is.value * float64(some), squares: is.value * is.value * float64(some), samples: uint32(some)}
-			add(int(is.column), &sum)
-			samples -= some
-		}
+	if number := chain.leaf >> placeBits & sumsMask; number != mixedSums {
+		is, n := c.common[number], float64(chain.samples)
+		add(int(is.column), &stackSum{value: is.value * n, squares: is.value * is.value * n, samples: chain.samples})
 		return
 	}
 	for col := range s.columns {
-		if sum := c.mixed.sums.at(number*s.columns + col); sum.samples > 0 || sum.large > 0 {
+		if sum := c.mixed.sums.at(int(chain.samples)*s.columns + col); sum.samples > 0 || sum.large > 0 {
 			add(col, sum)
 		}
 	}

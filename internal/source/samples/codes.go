@@ -160,7 +160,7 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 
 // placeOf returns the place of a link.
 func (c *codes) placeOf(in *codeSpace, l link) codePlace {
-	if l.addr == truncatedLink {
+	if l == (link{addr: truncatedLink}) {
 		return codePlace{file: truncatedFile}
 	}
 	return c.place(in, l.place(), l.mode)

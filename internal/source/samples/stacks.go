@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"path"
+	"runtime"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -60,10 +61,9 @@ type Stack struct {
 // the calls that were inlined. Without callchains the stack is the module and the
 // function.
 //
-// The file is read twice: for what was mapped when, and for the samples. If their callchains
-// exceed the memory, another reading takes the rest. Memory grows with the number of different
-// stacks, up to Options.StackMemory. Then the lightest ones end early, in an OthersFrame; a
-// note says how many samples they have.
+// The file is read twice: for what was mapped when, and for the samples. Memory grows with the
+// number of different stacks, up to Options.StackMemory. Then the lightest ones end early, in an
+// OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
 // that caused them; the frames around it are those of the interrupt. User stacks that were
@@ -82,7 +82,6 @@ type Stacks struct {
 	list   []*Frame
 	others int32 // the frame of stacks that there was no room for
 	calls  callchains
-	parts  parts
 	code   *codes
 	lost   []perfdata.Sum // of folded stacks, by the number of their code and by column
 	places []int          // rows of the table, by the number of the code; 0 for none
@@ -184,19 +183,15 @@ func (s *Stacks) read() error {
 	if err := r.pass(eventsOnly); err != nil {
 		return err
 	}
-	s.likely = int(min(r.in.Stats().Samples/2, int64(s.limit()*2/3/chainBytes)))
+	s.likely = int(min(r.in.Stats().Samples/2, int64(s.limit()/chainBytes/2)))
 	s.spaces = r.order.spaces
 	s.code = newCodes(s.spaces, s.others, places{}, s.expand)
 	if err := s.readSamples(); err != nil {
 		return err
 	}
-	if s.parts.full { // the rest, whose places are known
-		s.likely = min(s.likely, (s.parts.passed-s.parts.taken)/2)
-		if err := s.readSamples(); err != nil {
-			return err
-		}
-	}
 	s.placed()
+	s.frames, s.functions, s.threads = nil, nil, nil
+	runtime.GC() // the table needs memory
 	if err := r.found(); err != nil {
 		return err
 	}
@@ -206,17 +201,8 @@ func (s *Stacks) read() error {
 		}
 	}
 	r.fill()
-	s.frames, s.functions, s.threads = nil, nil, nil
-	return r.symbols.Close() // the order of the stacks needs memory
-}
-
-// parts are of a recording whose callchains exceed the memory. The first reading takes the first
-// part, and notes the places of the others. The second one takes these.
-type parts struct {
-	passed int  // samples in this reading
-	taken  int  // samples in the first part
-	full   bool // the first part ended before the recording
-	noted  bool // all places are known
+	r.places, r.order, s.spaces, s.unwind = places{}, order{}, nil, userStacks{} // the order of the stacks needs memory
+	return r.symbols.Close()
 }
 
 // readSamples reads the samples, and makes stacks of them.
@@ -227,7 +213,7 @@ func (s *Stacks) readSamples() error {
 	}
 	defer r.in.Close()
 	r.feed.close() // samples do not go through it
-	s.parts.passed, s.calls = 0, newCallchains(s.likely)
+	s.calls = newCallchains(s.likely)
 	for r.in.Next() {
 		r.feed.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
@@ -237,39 +223,8 @@ func (s *Stacks) readSamples() error {
 	if err := s.ended(); err != nil {
 		return err
 	}
-	s.parts.noted = true
 	s.settle()
 	return nil
-}
-
-// take returns the callchain of a sample, if the sample is of this part.
-func (s *Stacks) take(rec *perfdata.Sample, time uint64) (chain hashedChain, ok bool) {
-	p, c := &s.parts, &s.calls
-	p.passed++
-	switch fits := c.memory() <= s.limit()*2/3 && c.list.n < maxChains && c.calls.n < maxCalls && s.code.places.n < 2*maxCodePlaces; {
-	case p.noted && p.passed <= p.taken:
-		return chain, false
-	case fits && !p.full:
-		return s.chainOf(rec, time), true
-	case p.noted:
-		if !fits {
-			s.settle()
-			*c = newCallchains(s.likely)
-			s.code.forget()
-		}
-		return s.chainOf(rec, time), true
-	case !p.full:
-		p.full, p.taken = true, p.passed-1
-	}
-	if s.unwind.unwinder == nil && s.code.places.n < maxCodePlaces {
-		in := s.code.space(rec.PID(), time)
-		s.wordsOf(rec)
-		s.linksOf(rec, time)
-		for _, l := range s.chain {
-			s.code.number(s.code.placeOf(&in, l))
-		}
-	}
-	return chain, false
 }
 
 // placed adds up the places that samples were taken at, for the table.
@@ -400,9 +355,6 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
-	if s.parts.noted {
-		return
-	}
 	if !s.r.keep.code() && s.unwind.unwinder == nil { // places are looked up file by file
 		s.r.opts.Symbols.Ordered = true
 		s.r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
@@ -424,7 +376,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	kept := r.keep == nil || s.counts(rec, time)
-	chain, taken, asked := hashedChain{}, false, false
+	chain, asked := hashedChain{}, false
 	for _, list := range [...][]perfdata.Amount{amounts, r.wall} {
 		for i := range list {
 			e := list[i].Event
@@ -441,12 +393,9 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				continue
 			}
 			if !asked {
-				chain, taken = s.take(rec, time)
-				asked = true
+				chain, asked = s.chainOf(rec, time), true
 			}
-			if taken {
-				s.add(chain, col, &list[i])
-			}
+			s.add(chain, col, &list[i])
 		}
 	}
 }
@@ -578,44 +527,58 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 }
 
 // linksOf fills in the addresses of a sample's callchain, the innermost first, which is that
-// of the sample. Call wordsOf before. It returns what the callchain lacks.
-func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64) (lacks flaws) {
-	mode := profile.Mode(rec.Mode())
+// of the sample. It leaves out so many of the outermost words. Call wordsOf before. It returns
+// what the callchain lacks, and the mode at the end.
+func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64, outer int, truncated bool) (lacks flaws, mode profile.Mode) {
+	mode = profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
 	if !s.chains {
-		return 0
+		return 0, mode
 	}
 	lbr := rec.Event().BranchType&perffile.BranchCallStack != 0
-	exact, first, user, addrs := true, true, false, 0
-	for i := 0; i < len(s.words); i++ {
-		addr := s.words[i]
+	exact, first, user, own := true, true, false, mode
+	for _, addr := range s.words[:len(s.words)-outer] {
 		if addr >= perffile.ContextMax {
 			if addr == perffile.ContextUserDeferred {
-				return 1 << flawDeferred
+				return 1 << flawDeferred, mode
 			}
 			mode, exact = modeOf(addr), true
 			if lbr && mode == profile.User && s.branches(rec) {
-				return 0
+				return 0, mode
 			}
 			continue
 		}
-		addrs++
 		user = user || mode == profile.User
 		// The chain is of the interrupt: it begins where the sample was taken, or for
 		// precise events near it.
-		if !first || mode != profile.Mode(rec.Mode()) {
+		if !first || mode != own {
 			s.chain = append(s.chain, link{addr, mode, exact})
 		}
 		first, exact = false, false
 	}
-	if !user {
+	if !user && outer == 0 {
 		lacks |= s.unwound(rec, time)
 	}
-	if limit := int(rec.Event().MaxStack); addrs >= limit && limit > 0 || addrs >= defaultMaxStack && limit == 0 {
-		lacks |= 1 << flawTruncated
-		s.chain = append(s.chain, link{addr: truncatedLink})
+	if truncated {
+		if lacks |= 1 << flawTruncated; outer == 0 {
+			s.chain = append(s.chain, link{addr: truncatedLink})
+		}
 	}
-	return lacks
+	return lacks, mode
+}
+
+// truncated reports whether a callchain is as long as can be recorded.
+func (s *Stacks) truncated(rec *perfdata.Sample) bool {
+	addrs, limit := 0, cmp.Or(int(rec.Event().MaxStack), defaultMaxStack)
+	if len(s.words) < limit {
+		return false
+	}
+	for _, addr := range s.words {
+		if addr < perffile.ContextMax {
+			addrs++
+		}
+	}
+	return addrs >= limit
 }
 
 // truncatedLink stands for the callers of a callchain that was too long.

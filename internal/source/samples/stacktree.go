@@ -187,6 +187,12 @@ func (x *numberIndex) look(hash uint32, is func(uint32) bool) (n uint32, slot in
 	}
 }
 
+// at returns the number in the slot of a hash that is looked at first.
+func (x *numberIndex) at(hash uint32) uint32 {
+	mask := uint32(len(x.slots) - 1)
+	return x.slots[hash&mask] & mask
+}
+
 // put adds a number that is not there yet.
 func (x *numberIndex) put(hash, n uint32) {
 	_, slot, tag := x.look(hash, func(uint32) bool { return false })
