@@ -105,11 +105,6 @@ const thirdLines = 16
 // expects: 2.2 for distances of 1920 bytes and 2.7 for 4096, measured on a Redwood Cove.
 const secondLine = 2.2
 
-// walkers are the page walks at a time. Intel's cores have two since Broadwell, and four since
-// Golden Cove. On a Redwood Cove in a virtual machine a load of a page in no TLB took 33 cycles.
-// One that waits for the load before took 60.
-const walkers = 2
-
 // emulation returns what to emulate.
 func (o *Options) emulation(core *Core) emulator.Options {
 	size := func(c Cache) caches.Size { return caches.Size{Bytes: c.Size, Ways: c.Ways} }
@@ -121,9 +116,9 @@ func (o *Options) emulation(core *Core) emulator.Options {
 	gap, warm := samples(o.Native)
 	return emulator.Options{
 		Core:   core,
-		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: firstTLB, TLB2: secondTLB, Lifetime: l.Life},
+		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: firstTLB, TLB2: secondTLB, Lifetime: l.Life, Ahead: core.AheadLines()},
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
-			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / walkers},
+			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / float64(core.Walkers())},
 		Period: gap, Warm: warm, Progress: o.Progress,
 	}
 }

@@ -17,7 +17,10 @@
 // Prefetching"). Others have similar units.
 package caches
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // A Level is the place that answers an access.
 type Level uint8
@@ -47,6 +50,7 @@ type Config struct {
 	// Lifetime is the half-life in cycles of unused lines in the third level, if others use that
 	// too. At 0 none leaves.
 	Lifetime float64
+	Ahead    int // lines that the prefetcher of the second level looks ahead; 0 is typical
 }
 
 // flags of a line, in the low bits of its entry. The rest of an entry is as much of the line's
@@ -263,6 +267,7 @@ type Hierarchy struct {
 	strides    [256]stride
 	streams    [64]stream
 	lastPage   uint64
+	lines      uint64 // that the prefetcher of the second level looks ahead
 	moved      []Move
 	// Touched reports whether a page is accessed for the first time, of those that no cache
 	// has a line of. The kernel has just written all of such a page. Nil: none is.
@@ -283,7 +288,8 @@ func New(c Config, l3 *Shared) *Hierarchy {
 		l3 = NewShared(c)
 	}
 	return &Hierarchy{
-		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
+		lines: uint64(cmp.Or(c.Ahead, streamAhead)),
+		l1i:   newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
 		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
 		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
 	}
@@ -314,6 +320,17 @@ func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {
 		h.stream(line)
 	}
 	h.advance(pc, addr)
+	return a
+}
+
+// Ask simulates that an instruction asks for a line without waiting for it.
+func (h *Hierarchy) Ask(addr uint64) Access {
+	h.moved = h.moved[:0]
+	a := Access{Translation: h.translate(addr >> pageBits)}
+	if line := addr >> LineBits; !h.early.has(line) {
+		a.Level, _ = h.fetch(line)
+		h.early.fill(line, prefetched)
+	}
 	return a
 }
 

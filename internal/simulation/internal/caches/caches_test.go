@@ -91,6 +91,42 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestAhead checks that the second level looks ahead, if that of the first has all lines that are
+// loaded: a program reads eight bytes at a time.
+func TestAhead(t *testing.T) {
+	const line, lines = 1 << caches.LineBits, 40
+	h := caches.New(caches.Config{L1D: caches.Size{Bytes: 32 << 10, Ways: 8}, L1I: caches.Size{Bytes: 32 << 10, Ways: 8},
+		L2: caches.Size{Bytes: 1 << 20, Ways: 8}, TLB1: caches.Size{Bytes: 64, Ways: 4}, TLB2: caches.Size{Bytes: 1024, Ways: 4}, Ahead: lines}, nil)
+	last := uint64(0)
+	for addr := uint64(1 << 20); addr < 1<<20+64*line; addr += 8 {
+		h.Data(1, addr, addr%line != 0)
+		last = addr / line
+	}
+	for i := uint64(1); i <= lines; i++ {
+		if a := h.Data(i+1, (last+i)*line, false); a.Level == caches.Memory {
+			t.Fatalf("%d lines ahead, want %d", i-1, lines)
+		}
+	}
+}
+
+// TestAsk checks that a line that was asked for is in the first level, once.
+func TestAsk(t *testing.T) {
+	h := small()
+	const addr = 5 << 20
+	if a := h.Ask(addr); a.Level != caches.Memory || a.Translation != caches.Third {
+		t.Errorf("the first prefetch: %+v", a)
+	}
+	if a := h.Ask(addr + 8); a.Level != caches.First {
+		t.Errorf("the second prefetch: %+v", a)
+	}
+	if a := h.Data(1, addr, false); a.Late() {
+		t.Errorf("the load: %+v", a)
+	}
+	if a := h.Data(1, addr, false); a.Level != caches.Second {
+		t.Errorf("the load after the first level has lost it: %+v", a)
+	}
+}
+
 // TestColumns checks that a distance above a page is not prefetched, and that its pages are in
 // no TLB.
 func TestColumns(t *testing.T) {

@@ -174,6 +174,7 @@ type sample struct {
 	ideal, lost, waits float64
 	late               [parts]float64 // cycles that accesses were late, by reason
 	sampled            float64        // cycles that a sampler by the clock would find it at
+	early              early
 
 	of     *function      // once it was in a window
 	window int            // the latest window that it was in
@@ -204,6 +205,20 @@ const (
 type parts3 struct {
 	cycles, lost float64
 	waits        [parts]float64
+}
+
+// whole returns the code of a block without a last instruction that is not whole. One that goes on in the
+// next page is a block of its own. QEMU 7.2 has its first part at the end of the block before.
+func (l *library) whole(addr uint64, code []byte, sizes []int) ([]byte, []int) {
+	last := len(sizes) - 1
+	if last == 0 || (addr+uint64(len(code)))%4096 != 0 {
+		return code, sizes
+	}
+	before := len(code) - sizes[last]
+	if inst := l.decoder.Decode(code[before:], addr+uint64(before)); !inst.Bad {
+		return code, sizes
+	}
+	return code[:before], sizes[:last]
 }
 
 // instructions finds or makes those of a block. Sizes are those of QEMU's decoder.

@@ -305,6 +305,34 @@ func TestPrefetches(t *testing.T) {
 	}
 }
 
+// TestWhole checks that the part of an instruction at the end of a page is left out.
+func TestWhole(t *testing.T) {
+	l := newLibrary()
+	if err := l.use("x86_64"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		addr  uint64
+		code  []byte
+		sizes []int
+		want  int
+	}{
+		{0x1ffb, []byte{0x90, 0x66, 0x0f, 0x70, 0xc0}, []int{1, 4}, 1}, // nop; pshufd without its constant
+		{0x1ffa, []byte{0x90, 0x66, 0x0f, 0x70, 0xc0}, []int{1, 4}, 2}, // somewhere else it is unknown code
+		{0x1ffd, []byte{0x90, 0x31, 0xc0}, []int{1, 2}, 2},             // nop; xor %eax,%eax
+		{0x1ffc, []byte{0x66, 0x0f, 0x70, 0xc0, 0}, []int{5}, 1},
+	} {
+		code, sizes := l.whole(tt.addr, tt.code, tt.sizes)
+		bytes := 0
+		for _, n := range sizes {
+			bytes += n
+		}
+		if len(sizes) != tt.want || len(code) != bytes {
+			t.Errorf("%#x: % x in %v", tt.addr, code, sizes)
+		}
+	}
+}
+
 // FuzzControl gives what a plugin may say of a process.
 func FuzzControl(f *testing.F) {
 	f.Add("maps\nmap 1000 2000 0 /bin/true\nblock 1 1000 90,c3\nexec\nexit\n")

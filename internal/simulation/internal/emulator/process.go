@@ -228,13 +228,13 @@ func (p *process) define(text string) error {
 		sizes = append(sizes, size)
 	}
 	p.run.bytes, p.run.sizes = code, sizes
+	code, sizes = p.run.code.whole(addr, code, sizes)
 	image, bias := p.find(addr)
 	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias, image: image}
 	b.insts = p.run.code.instructions(image, addr-bias, code, sizes)
-	if p.numbers = append(p.numbers, b.insts...); b.insts == nil {
-		for range sizes {
-			p.numbers = append(p.numbers, math.MaxUint32)
-		}
+	p.numbers = append(p.numbers, b.insts...)
+	for range len(p.run.sizes) - len(b.insts) {
+		p.numbers = append(p.numbers, math.MaxUint32)
 	}
 	p.blocks = append(p.blocks, b)
 	p.run.defined.Broadcast()

@@ -20,7 +20,8 @@ import (
 //	miss    as access; outside of samples the number of the instruction follows, and size 7 is
 //	        a store past the caches
 //	mark    mode << 5, or a written line that left the first level << 5 | 1 << 2; where a
-//	        sample begins, also its warm blocks << 40 | the blocks that it stands for << 7
+//	        sample begins, also its warm blocks << 40 | the blocks that it stands for << 7;
+//	        or 2 << 2, and then a word that the access before has loaded
 //
 // Blocks are written in samples only. Accesses are those that the first-level cache answers. They
 // are written in windows only, misses always.
@@ -41,8 +42,11 @@ const (
 // sizePast is in the place of a size.
 const sizePast = 7
 
-// markBack is in the next bits of a mark for a line.
-const markBack = 1
+// What is in the next bits of a mark for a line, and of one that a value follows.
+const (
+	markBack = 1 + iota
+	markValue
+)
 
 // A thread is the core that executes one thread.
 type thread struct {
@@ -68,6 +72,8 @@ type access struct {
 	size  uint8
 	store bool
 	held  bool // the first level has its line
+	known bool // value is what was loaded
+	value uint64
 }
 
 func newThread(r *run, p *process) *thread {
@@ -139,8 +145,18 @@ func (t *thread) words(b []byte) (used int, err error) {
 			used += 8
 			t.miss(w, binary.LittleEndian.Uint64(b[used:]))
 		default:
-			if w>>2&7 == markBack {
+			switch w >> 2 & 7 {
+			case markBack:
 				t.back(w >> 5)
+				continue
+			case markValue:
+				if len(b)-used < 16 {
+					return used, nil
+				}
+				used += 8
+				if n := len(t.to); n > 0 {
+					t.to[n-1].known, t.to[n-1].value = true, binary.LittleEndian.Uint64(b[used:])
+				}
 				continue
 			}
 			if t.sample(w>>7&(1<<33-1), w>>40); w>>5&3 >= modes {

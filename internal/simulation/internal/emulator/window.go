@@ -31,26 +31,20 @@ type detailed struct {
 	walks int64                // when the next page walk can begin
 	bus   [caches.Levels]int64 // when the next line can come from a level
 	ready [1 << 12]arrival     // of lines that were prefetched in the window
-	asked []asked              // lines that instructions asked for, the oldest first
+	began int64                // when the window did
+	until [2]int64             // when the line of the current load, and store, arrives
 }
 
-// Asked is a prefetch instruction that was executed. QEMU does not say its address: its line is
-// taken for the one of the next miss of a load nearby.
-type asked struct {
-	pc uint64
-	at int64
-}
-
-// The code that a prefetch is for, and how many lines a core can wait for: see early.
-const (
-	askedNear = 8 << 10
-	askedMost = 16
-)
-
-// An arrival is when a line arrives.
+// An arrival is when a line arrives, and when an instruction asked for it; 0 if none did.
 type arrival struct {
-	line uint64
-	at   int64
+	line      uint64
+	at, asked int64
+}
+
+// An early is how an instruction's lines were asked for in windows.
+type early struct {
+	asked, missed int32 // of its accesses: those that a prefetch went before, and misses without
+	lead          int64 // the sum of cycles from prefetch to access
 }
 
 func newDetailed(r *run, h *caches.Hierarchy) *detailed {
@@ -70,7 +64,7 @@ func (d *detailed) begin(each float64) {
 	d.id = d.run.begun
 	d.each, d.seen, d.sums, d.before, d.wrong, d.skew = each, 0, amounts{}, nil, nil, 0
 	d.bus, d.walks = [caches.Levels]int64{}, 0
-	d.asked = d.asked[:0]
+	d.began = d.full.Now()
 	clear(d.ready[:])
 }
 
@@ -113,23 +107,20 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 		}
 		last := i == len(b.insts)-1
 		if in.repeats && in == d.before && len(b.insts) == 1 {
-			d.repeat(in, in.addr+b.bias, own, counts)
+			d.repeat(in, own, counts)
 			continue
 		}
-		d.execute(in, in.addr+b.bias, own, taken && last, missed && last, counts)
+		d.execute(in, own, taken && last, missed && last, counts)
 	}
 }
 
 // execute executes an instruction. Its cycles are those that the core waited for the one
 // before: they belong to that.
-func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken, missed, counts bool) {
+func (d *detailed) execute(in *instruction, accesses []access, taken, missed, counts bool) {
 	if in.prefetches {
-		if len(d.asked) == askedMost {
-			d.asked = append(d.asked[:0], d.asked[1:]...)
-		}
-		d.asked = append(d.asked, asked{pc, d.full.Now() + d.skew})
+		d.ask(in)
 	}
-	late := d.access(in, pc, accesses, counts)
+	late := d.access(in, accesses, counts)
 	ideal := d.ideal.Execute(&in.op, taken, false)
 	real := d.real.Execute(&in.op, taken, missed)
 	if late[0] > 0 {
@@ -138,6 +129,7 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 	if late[1] > 0 {
 		d.full.LateStore(int(late[1]))
 	}
+	d.full.Until(d.until[0]-d.skew, d.until[1]-d.skew)
 	full := d.full.Execute(&in.op, taken, missed)
 	wrong := d.wrong
 	if missed {
@@ -197,16 +189,16 @@ func (in *instruction) cost(cost int) *float64 {
 
 // repeat adds one more repetition of a string instruction. Copies and fills move 32 bytes a
 // cycle, other instructions take two cycles for an element: A. Fog, Instruction tables.
-func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts bool) {
+func (d *detailed) repeat(in *instruction, accesses []access, counts bool) {
 	cycles := 2.0
 	for i := range accesses {
 		if accesses[i].store {
 			cycles = float64(accesses[i].size) / 32
 		}
 	}
-	late := d.access(in, pc, accesses, counts)
-	wait := 0.0
-	if longest := max(late[0], late[1]); longest > 0 { // lines are fetched several at a time
+	late := d.access(in, accesses, counts)
+	wait, now := 0.0, d.full.Now()+d.skew
+	if longest := max(late[0], late[1], d.until[0]-now, d.until[1]-now); longest > 0 { // lines are fetched several at a time
 		wait = float64(longest) / repeatedMisses
 	}
 	d.skew += int64(cycles + wait)
@@ -224,9 +216,10 @@ const repeatedMisses = 10
 
 // access simulates the accesses of an instruction, and returns how many cycles its load and
 // its store are late.
-func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts bool) (late [2]int64) {
+func (d *detailed) access(in *instruction, accesses []access, counts bool) (late [2]int64) {
 	var load, store uint64
 	now := d.full.Now() + d.skew
+	d.until = [2]int64{}
 	for i := range accesses {
 		a := &accesses[i]
 		if at := &load; !a.store && (*at == 0 || a.addr < *at) {
@@ -236,7 +229,7 @@ func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts 
 			*at = a.addr
 		}
 		for addr := a.addr; addr < a.addr+uint64(a.size); addr = addr&^(1<<caches.LineBits-1) + 1<<caches.LineBits {
-			cycles, why := d.one(in, pc, &access{addr: addr, back: a.back, store: a.store, held: a.held}, now)
+			cycles, why := d.one(in, &access{addr: addr, back: a.back, store: a.store, held: a.held}, now)
 			if cycles == 0 {
 				continue
 			}
@@ -252,16 +245,20 @@ func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts 
 	if len(accesses) > 0 {
 		for _, m := range d.machines() {
 			m.At(load, store)
+			if a := &accesses[0]; a.known && !a.store {
+				m.Loads(a.value)
+			}
 		}
 	}
-	if in.op.Loads && late[1] > late[0] { // of what modifies memory, the load waits
+	if in.op.Loads && max(late[1], d.until[1]-now) > max(late[0], d.until[0]-now) { // of what modifies memory, the load waits
 		late[0], late[1] = late[1], 0
+		d.until[0], d.until[1] = d.until[1], 0
 	}
 	return late
 }
 
 // one simulates an access to a line, and returns how many cycles it is late, by reason.
-func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles int64, why [parts]int64) {
+func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why [parts]int64) {
 	l := &d.run.options.Latencies
 	line := a.addr >> caches.LineBits
 	var got caches.Access
@@ -291,38 +288,83 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	case caches.Third:
 		why[latePages] = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
 	}
-	if got.Level >= caches.Third && !a.store {
-		early := d.early(pc, now)
-		for _, reason := range []int{latePages, lateL3, lateMemory} {
-			less := min(early, why[reason])
-			why[reason], early = why[reason]-less, early-less
-		}
+	less := int64(0)
+	if got.Level >= caches.Third {
+		less = d.early(in, now)
+	}
+	for _, reason := range []int{latePages, lateL3, lateMemory} {
+		by := min(less, why[reason])
+		why[reason], less = why[reason]-by, less-by
 	}
 	d.moves(now)
-	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line && r.at > now {
-		reason := lateL3
-		if r.at-now > int64(l.L3) {
-			reason = lateMemory
-		}
-		why[reason] += r.at - now
-		r.at = 0
-	}
 	for _, v := range why {
 		cycles += v
+	}
+	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line {
+		if !a.held && r.asked != 0 {
+			in.early.asked++
+			in.early.lead += now - r.asked
+			r.asked = 0
+		}
+		if r.at > now {
+			reason := lateL3
+			if r.at-now > int64(l.L3) {
+				reason = lateMemory
+			}
+			why[reason] += r.at - now
+			d.until[at(a.store)] = max(d.until[at(a.store)], r.at)
+			r.at = 0
+		}
 	}
 	return cycles, why
 }
 
-// early returns how many cycles before a load its line was asked for. The request has translated
-// the address as well: Intel 64 and IA-32 Architectures Optimization Reference Manual, "Software
-// Prefetch".
-func (d *detailed) early(pc uint64, now int64) int64 {
-	for i, ask := range d.asked {
-		if pc-ask.pc < askedNear || ask.pc-pc < askedNear {
-			d.asked = append(d.asked[:i], d.asked[i+1:]...)
-			return now - ask.at
-		}
+// ask simulates a prefetch instruction. QEMU does not say its address. It is known if its registers
+// are, from what the window has loaded before.
+func (d *detailed) ask(in *instruction) {
+	addr, at, ok := d.full.Asks(&in.op)
+	if !ok {
+		return
 	}
+	l := &d.run.options.Latencies
+	now := d.full.Now() + d.skew
+	got := d.caches.Ask(addr)
+	late := int64(0)
+	switch got.Translation {
+	case caches.Second:
+		late = int64(l.TLB)
+	case caches.Third:
+		late = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
+	}
+	switch got.Level {
+	case caches.Third:
+		late += d.move(caches.Third, now) + int64(l.L3) - now
+	case caches.Memory:
+		late += d.move(caches.Memory, now) + int64(l.Memory) - now
+	}
+	d.moves(now)
+	if got.Level >= caches.Third {
+		line := addr >> caches.LineBits
+		d.ready[line%uint64(len(d.ready))] = arrival{line, d.full.Miss(at, late) + d.skew, at + d.skew}
+	}
+}
+
+// early returns how many cycles before its miss an instruction asks for a line. It is 0 if the prefetch would
+// be in this window, or if most of the misses have none. The request has translated the address as well: Intel
+// 64 and IA-32 Architectures Optimization Reference Manual, "Software Prefetch".
+func (d *detailed) early(in *instruction, now int64) int64 {
+	e := &in.early
+	if e.asked == 0 {
+		return 0
+	}
+	lead := e.lead / int64(e.asked)
+	if now-d.began < lead {
+		if e.asked > e.missed {
+			return lead
+		}
+		return 0
+	}
+	e.missed++
 	return 0
 }
 
@@ -366,6 +408,6 @@ func (d *detailed) moves(now int64) {
 		if m.From == caches.Memory {
 			latency = l.Memory
 		}
-		d.ready[m.Line%uint64(len(d.ready))] = arrival{m.Line, at + int64(latency)}
+		d.ready[m.Line%uint64(len(d.ready))] = arrival{m.Line, at + int64(latency), 0}
 	}
 }

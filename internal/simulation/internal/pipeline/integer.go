@@ -205,7 +205,9 @@ func (x *encodedInstruction) one() spec {
 		s.use |= readRM | writeRM | byteForm(c&1 == 0)
 		if c >= 0xd2 {
 			s.use |= readC
-			s.calc = calcMix
+			if s.calc != calcMix {
+				s.calc += calcShlBy - calcShl
+			}
 			if s.class == Shift {
 				s.class = ShiftVar
 			}

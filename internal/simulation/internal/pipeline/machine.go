@@ -639,6 +639,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	m.accessed = issue
 	if m.given.load != 0 {
 		addr = m.given.load
+		m.values.locate(op, addr, op.stack < 0)
 	}
 	if c.banked {
 		issue = m.replayed(issue, addr, ports)
@@ -646,6 +647,11 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	value = issue + int64(latency)
 	if late := m.given.late; late > 0 {
 		value = max(value, m.misses.next(1)) + late
+		m.misses.put(value)
+		m.fills++
+	}
+	if at := m.given.until[0] + int64(latency); at > value {
+		value = max(at, m.misses.next(1))
 		m.misses.put(value)
 		m.fills++
 	}
@@ -664,7 +670,11 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Class == Leave {
 		m.ready[RSP] = known
 	}
-	m.values.registers[inMemory] = m.values.load(addr, op.Size)
+	if m.values.loaded = m.given.loads; m.given.loads {
+		m.values.registers[inMemory] = m.given.value
+	} else {
+		m.values.registers[inMemory] = m.values.load(addr, op.Size)
+	}
 	if op.stack < 0 {
 		m.values.registers[RSP] -= uint64(op.stack)
 	}
@@ -786,6 +796,7 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 	}
 	if m.given.store != 0 {
 		addr = m.given.store
+		m.values.locate(op, addr, op.stack > 0)
 	}
 	ports := c.data
 	if op.vector {
@@ -841,10 +852,10 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 // arrives finds when the line of a store that misses is in the cache. Stores in the queue
 // ask for their lines early, as many at a time as there is room for misses.
 func (m *Machine) arrives() int64 {
-	if m.given.lateStore == 0 {
+	if m.given.lateStore == 0 && m.given.until[1] <= m.retired {
 		return 0
 	}
-	at := max(m.retired, m.misses.next(1)) + m.given.lateStore
+	at := max(m.given.until[1], max(m.retired, m.misses.next(1))+m.given.lateStore)
 	m.misses.put(at)
 	m.fills++
 	return at

@@ -495,6 +495,8 @@ func (x *encodedInstruction) calculation(o *Op, s *spec) {
 	switch {
 	case u&readA != 0:
 		o.first = RAX
+	case u&readC != 0:
+		o.second = RCX
 	case u&readReg != 0 && u&writeReg != 0:
 		o.first, o.second = reg, rm
 	case u&readReg != 0:

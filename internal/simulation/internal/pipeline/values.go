@@ -26,6 +26,9 @@ const (
 	calcLeave
 	calcString
 	calcSignFill
+	calcShlBy // by a register: as calcMix, unless the operands are real
+	calcShrBy
+	calcSarBy
 )
 
 // Two registers that only operands name.
@@ -44,6 +47,8 @@ type values struct {
 	memory    [memoryEntries]memoryValue
 	starts    uint64 // random numbers that registers had at first
 	same      uint64 // what all general registers and all memory hold at first, unless it is 0
+	real      uint32 // general registers with their real contents, by what was loaded
+	loaded    bool   // what has been loaded is real, too
 }
 
 // A memoryValue is 8 bytes of memory that a store changed.
@@ -59,7 +64,7 @@ func (v *values) start() {
 		v.starts++
 		v.registers[i] = mix(v.starts)
 	}
-	v.registers[NoRegister] = 0
+	v.registers[NoRegister], v.real = 0, 0
 	for r := RAX; r < RAX+16; r++ {
 		v.registers[r] &^= 63 // pointers are assumed to be aligned
 	}
@@ -138,6 +143,8 @@ func (v *values) merge(number, value, mask uint64) {
 
 // compute sets the op's results, and returns the value that it stores.
 func (v *values) compute(op *Op) uint64 {
+	real := v.exact(op)
+	v.forget(op)
 	switch op.calc {
 	case calcNone:
 		return 0
@@ -148,7 +155,14 @@ func (v *values) compute(op *Op) uint64 {
 		return v.advance(op)
 	}
 	v.registers[constant] = uint64(op.imm)
-	x := v.result(op, v.registers[op.first], v.registers[op.second])
+	x := uint64(0)
+	if real && op.calc >= calcShlBy {
+		by := *op
+		by.calc -= calcShlBy - calcShl
+		x = v.result(&by, v.registers[op.first], v.registers[op.second]&(max(uint64(op.Width), 4)*8-1))
+	} else {
+		x = v.result(op, v.registers[op.first], v.registers[op.second])
+	}
 	for i, r := range op.writes {
 		if r == NoRegister {
 			break
@@ -160,8 +174,79 @@ func (v *values) compute(op *Op) uint64 {
 			x = mix(x + uint64(i))
 		}
 		v.registers[r] = v.written(op, r, x)
+		if real && i == 0 {
+			v.real |= 1 << r
+		}
 	}
 	return x
+}
+
+// isReal reports whether a register has its real contents.
+func (v *values) isReal(r Register) bool {
+	switch r {
+	case NoRegister, constant:
+		return true
+	case inMemory:
+		return v.loaded
+	}
+	return r <= RAX+15 && v.real>>r&1 != 0
+}
+
+// knows reports whether the real address of an operand in memory is known.
+func (v *values) knows(op *Op) bool { return !op.Segment && v.isReal(op.Base) && v.isReal(op.Index) }
+
+// exact reports whether the first result of an op is what the processor computes.
+func (v *values) exact(op *Op) bool {
+	r := op.writes[0]
+	if op.Stores || r == NoRegister || r > RAX+15 || op.Width < 4 && !v.isReal(r) {
+		return false
+	}
+	switch op.calc {
+	case calcNone, calcMix, calcLeave, calcString:
+		return false
+	case calcLEA: // addresses relative to the instruction are those in the file
+		return v.knows(op) && (op.Base != NoRegister || op.Index != NoRegister)
+	case calcSignFill:
+		return v.isReal(RAX)
+	case calcSecond, calcSignExtend:
+		return v.isReal(op.second)
+	}
+	return v.isReal(op.first) && v.isReal(op.second)
+}
+
+// forget forgets which registers have their real contents, of those that an op writes.
+func (v *values) forget(op *Op) {
+	if op.Class >= System || op.unknown {
+		v.real = 0
+	}
+	for _, r := range op.writes {
+		if r <= RAX+15 {
+			v.real &^= 1 << r
+		}
+	}
+}
+
+// locate finds the register of an operand in memory, or of the stack, by its real address.
+func (v *values) locate(op *Op, addr uint64, stack bool) {
+	base, index := v.isReal(op.Base), v.isReal(op.Index)
+	r, x := NoRegister, uint64(0)
+	switch {
+	case stack:
+		r, x = RSP, addr
+	case op.Segment || op.calc == calcString || op.Base == NoRegister && op.Index == NoRegister:
+		return
+	case base && index && v.address(op) != addr: // something else has changed them
+		v.real = 0
+		return
+	case !base && index:
+		r, x = op.Base, addr-uint64(op.Disp)-v.registers[op.Index]*uint64(op.Scale)
+	case base && !index && op.Scale > 0:
+		r, x = op.Index, uint64(int64(addr-uint64(op.Disp)-v.registers[op.Base])/int64(op.Scale))
+	}
+	if r != NoRegister && r <= RAX+15 {
+		v.registers[r] = x
+		v.real |= 1 << r
+	}
 }
 
 // advance advances the pointers of a string instruction, and returns the value that it

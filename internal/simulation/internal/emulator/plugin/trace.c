@@ -35,7 +35,7 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_API;
 
 enum { FAST, WARM, DETAIL };                   /* what a thread writes */
 enum { ACCESS, BLOCK, MISS, MARK };            /* the low two bits of a word */
-enum { MARK_MODE, MARK_BACK };                 /* the next three bits of a MARK */
+enum { MARK_MODE, MARK_BACK, MARK_VALUE };     /* the next three bits of a MARK */
 /* DIRTY for a store: QEMU has that bit at this place, and a function that takes longer. Callbacks
    for loads or stores alone get others in QEMU 7.2. */
 #define WRITTEN(info) ((info) >> 17 & DIRTY)
@@ -99,6 +99,7 @@ static struct block *blocks[1 << 16];
 static uint32_t n_blocks, n_insns;
 static struct thread *threads;
 static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
+static bool readable;                          /* the program's addresses are this process's: what it loads can be read */
 static bool remapped = true;                   /* the mappings are to be read again */
 static __thread struct thread *me __attribute__((tls_model("initial-exec")));
 
@@ -323,6 +324,12 @@ static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t 
 	put(t, vaddr << 15 | (in & (MAX_INSNS - 1)) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 | (uint64_t)(size > 6 ? 6 : size) << 2 | kind);
 	if (t->mode == FAST)
 		put(t, in >> PLACE_BITS);
+	if (t->mode == DETAIL && readable && size <= 3 && !qemu_plugin_mem_is_store(info)) {
+		uint64_t value = 0;
+		memcpy(&value, (void *)(uintptr_t)vaddr, 1 << size);
+		put(t, MARK | MARK_VALUE << 2);
+		put(t, value);
+	}
 }
 
 /* Looks up a line that is not the latest of its set. */
@@ -450,6 +457,14 @@ static bool streams(struct qemu_plugin_insn *in)
 	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
 }
 
+/* Reads the program's memory; the size that could be read. */
+static size_t peek(uint64_t addr, void *to, size_t n)
+{
+	struct iovec local = { to, n }, remote = { (void *)(uintptr_t)addr, n };
+	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	return got < 0 ? 0 : (size_t)got;
+}
+
 /* Finds or makes the block of a translation. It is known already if it was translated before. */
 static struct block *block_of(struct qemu_plugin_tb *tb)
 {
@@ -463,6 +478,9 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 		sizes[i] = code_of(qemu_plugin_tb_get_insn(tb, i), code + bytes);
 		bytes += sizes[i];
 	}
+	static unsigned char own[sizeof code];
+	if (n_blocks == 0)
+		readable = options.x86 && peek(vaddr, own, bytes) == bytes && !memcmp(own, code, bytes);
 	uint64_t h = hash_of(hash_of(0xcbf29ce484222325u ^ vaddr, sizes, n), code, bytes);
 	struct block **bucket = &blocks[(h ^ h >> 20) % (sizeof blocks / sizeof *blocks)];
 	for (struct block *b = *bucket; b; b = b->next)
@@ -514,14 +532,6 @@ static void end_threads(void)
 {
 	for (struct thread *t = threads; t; t = t->next)
 		flush_locked(t);
-}
-
-/* Reads the program's memory; the size that could be read. */
-static size_t peek(uint64_t addr, void *to, size_t n)
-{
-	struct iovec local = { to, n }, remote = { (void *)(uintptr_t)addr, n };
-	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-	return got < 0 ? 0 : (size_t)got;
 }
 
 /* Reads a string of the program; NULL if it cannot be read. */
