@@ -209,15 +209,8 @@ func (f *frameSection) walk() {
 		}
 		at = e.end
 	}
-	slices.SortFunc(f.index, func(a, b fdeRange) int {
-		switch {
-		case a.low < b.low:
-			return -1
-		case a.low > b.low:
-			return 1
-		}
-		return 0
-	})
+	// It keeps the program smaller than slices.SortFunc, and the list is mostly sorted.
+	sort.Slice(f.index, func(i, j int) bool { return f.index[i].low < f.index[j].low })
 }
 
 // An entryHead is the start of an entry of the section.
