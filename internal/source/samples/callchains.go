@@ -262,7 +262,7 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) hashedChain {
 		s.find()
 	}
 	if s.full() {
-		s.settle()
+		s.settle(false)
 		*c = newCallchains(0)
 		s.code.forget()
 	}
@@ -387,13 +387,19 @@ func (s *Stacks) wordsOf(rec *perfdata.Sample) {
 	}
 }
 
-// settle makes stacks of the callchains. The places of all of them are looked up at once.
-func (s *Stacks) settle() {
+// settle makes stacks of the callchains. The places of all of them are looked up at once. Of the
+// last ones, what finds places and frames takes no memory any more.
+func (s *Stacks) settle(last bool) {
 	c := &s.calls
 	s.find()
 	c.index, c.recent, c.last = numberIndex{}, nil, nil
 	s.code.lookUp()
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
+	if last && s.chains {
+		s.frames, s.functions, s.threads = nil, nil, nil
+		s.code.places, s.code.index, s.code.seen, s.code.lists = pages[codePlace]{}, numberIndex{}, nil, nil
+		s.code.leaves = places{codes: s.code.leaves.codes}
+	}
 	next := uint32(1)
 	for i := range c.list.n {
 		if i%settledTogether == 0 {
@@ -475,7 +481,7 @@ func (s *Stacks) under(node int32, call uint32) int32 {
 	case call&threadCall != 0:
 		return s.tree.child(0, int32(call&^threadCall))
 	case call == truncatedCall:
-		return s.tree.child(node, s.frame(frameKey{kind: TruncatedFrame}))
+		return s.tree.child(node, s.truncation)
 	}
 	if !s.chains {
 		file := s.code.files.list[s.code.places.at(int(call)).file]

@@ -75,16 +75,17 @@ type Stacks struct {
 	columns int // 0 before the first sample
 	cache   int // Options.Symbols.Cache
 
-	tree   stackTree
-	rows   stackRows
-	spans  stackSpans
-	frames map[frameKey]int32
-	list   []*Frame
-	others int32 // the frame of stacks that there was no room for
-	calls  callchains
-	code   *codes
-	lost   []perfdata.Sum // of folded stacks, by the number of their code and by column
-	places []int          // rows of the table, by the number of the code; 0 for none
+	tree       stackTree
+	rows       stackRows
+	spans      stackSpans
+	frames     map[frameKey]int32
+	list       []*Frame
+	others     int32 // the frame of stacks that there was no room for
+	truncation int32 // that of callers that were not recorded
+	calls      callchains
+	code       *codes
+	lost       []perfdata.Sum // of folded stacks, by the number of their code and by column
+	places     []int          // rows of the table, by the number of the code; 0 for none
 
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
 	threads   map[threadKey]int32           // the frames of threads
@@ -160,7 +161,7 @@ func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	r := NewReader(src, name, opts)
 	r.cgroups, r.spans = cgroups, spans
 	s := &Stacks{spans: stackSpans{wanted: spans}, r: r, cache: cache, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
-	s.others = s.frame(frameKey{kind: OthersFrame})
+	s.others, s.truncation = s.frame(frameKey{kind: OthersFrame}), s.frame(frameKey{kind: TruncatedFrame})
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -223,7 +224,7 @@ func (s *Stacks) readSamples() error {
 	if err := s.ended(); err != nil {
 		return err
 	}
-	s.settle()
+	s.settle(true)
 	return nil
 }
 
