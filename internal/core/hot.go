@@ -149,7 +149,7 @@ func (s *Simulated) Counts(addr uint64) bool {
 		return true
 	}
 	in := g.Blocks[at].Loop
-	return in >= 0 && l.innermost[in]
+	return in >= 0 && !l.outer[in]
 }
 
 // Loops finds the loops of hot functions. Lost are the functions without code.
@@ -206,8 +206,8 @@ type program struct {
 type listed struct {
 	function *profile.Function
 	*code.Listing
-	err       error
-	innermost []bool // of its loops
+	err   error
+	outer []bool // of its loops
 }
 
 func openProgram(name string, c profile.Config) (*program, error) {
@@ -248,7 +248,7 @@ func (p *program) list(addr uint64, syntax disasm.Syntax) (*listed, error) {
 		l.err = errNoCode
 	}
 	if l.err == nil {
-		l.innermost = innermost(l.Graph)
+		l.outer = outer(l.Graph)
 	}
 	p.listed = append(p.listed, l)
 	return &p.listed[len(p.listed)-1], l.err

@@ -68,8 +68,8 @@ func (l *Loops) Find() []*Piece {
 	}
 	g := l.Graph
 	var list []*Piece
-	for i, is := range innermost(g) {
-		if is {
+	for i, is := range outer(g) {
+		if !is {
 			list = append(list, l.loop(i))
 		}
 	}
@@ -81,12 +81,12 @@ func (l *Loops) Find() []*Piece {
 	return list
 }
 
-// innermost reports of each loop whether no other is in it.
-func innermost(g *disasm.Graph) []bool {
-	list := slices.Repeat([]bool{true}, len(g.Loops))
+// outer reports of each loop whether another is in it.
+func outer(g *disasm.Graph) []bool {
+	list := make([]bool, len(g.Loops))
 	for i := range g.Loops {
 		if p := g.Loops[i].Parent; p >= 0 {
-			list[p] = false
+			list[p] = true
 		}
 	}
 	return list

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -153,7 +152,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // The memory that is enough while the simulator runs, and after that. The garbage collector
 // need not collect below.
 const (
-	enoughBeside = 200 << 20
+	enoughBeside = 150 << 20
 	enoughAlone  = 260 << 20
 )
 
@@ -161,10 +160,27 @@ const (
 // the environment says otherwise.
 func limitMemory(enough int64) {
 	const rarely = 400 // percent of what is in use
-	if set := debug.SetMemoryLimit(-1); set == math.MaxInt64 || set == enoughBeside {
+	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(enough)
 		debug.SetGCPercent(rarely)
+		raise(int(enough))
 	}
+}
+
+// raise raises a limit after a collection that has left little room below it: there would soon be
+// another one.
+func raise(limit int) {
+	object := new(*int) // a pointer, as small objects without one may stay
+	runtime.AddCleanup(object, func(limit int) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		if debug.SetMemoryLimit(-1) != int64(limit) {
+			return // there is another one
+		}
+		limit = max(limit, int(m.HeapAlloc+m.HeapAlloc/4))
+		debug.SetMemoryLimit(int64(limit))
+		raise(limit)
+	}, limit)
 }
 
 // valgrind simulates the program with valgrind's simulators.

@@ -24,6 +24,7 @@ type library struct {
 	functions []*function       // that were in windows
 	copied    instruction       // of known
 	decoded   sample
+	unwatched windowed
 	still     traffic
 }
 
@@ -154,18 +155,23 @@ type traffic struct {
 	lines  int64                   // that moved to or from memory
 }
 
-// A sample is what an instruction is, and what samples say of it.
+// A sample is where an instruction goes on, and what samples say of it: mispredictions, and
+// fetches that missed the first level.
 type sample struct {
-	target     uint64 // in the file
-	flow       disasm.Flow
+	target       uint64 // in the file
+	mispredicted float64
+	fetches      float64
+	flow         disasm.Flow
+	*windowed
+}
+
+// A windowed is what an instruction is that was in a window, and what windows say of it.
+type windowed struct {
 	repeats    bool // a string instruction with a repeat prefix
 	prefetches bool // it asks for a line, at an address that QEMU does not say
 	op         pipeline.Op
 
-	// By samples: mispredictions, and fetches that missed the first level.
-	mispredicted float64
-	fetches      float64
-	// By windows: executions and accesses, loads and stores.
+	// Executions and accesses, loads and stores.
 	watched  float64
 	accesses [2]float64
 	// Of these, what counts: executions, the cycles with predicted branches and data in the
@@ -190,7 +196,9 @@ type outcome struct {
 }
 
 // wasTimed reports whether the instruction was in a window.
-func (in *instruction) wasTimed() bool { return in.sample != nil && in.timed > 0 }
+func (in *instruction) wasTimed() bool {
+	return in.sample != nil && in.windowed != nil && in.timed > 0
+}
 
 // The reasons that an access is late.
 const (
@@ -249,53 +257,61 @@ func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) 
 	return list
 }
 
-// look returns the instruction, decoded.
+// look returns the instruction, with where it goes on.
 func (l *library) look(in *instruction) *instruction {
 	if in.sample == nil {
 		in.sample = &sample{}
-		l.decode(in, in.sample)
+		l.flow(in)
+	}
+	return in
+}
+
+// watch returns the instruction, decoded for windows.
+func (l *library) watch(in *instruction) *instruction {
+	if in.sample == nil || in.windowed == nil {
+		w := &windowed{}
+		inst, code := l.flow(l.look(in))
+		if in.windowed = w; l.ops != nil {
+			w.op = l.ops.Op(inst, code)
+			w.repeats, w.prefetches = l.x86 && !inst.Bad && repeats(code), l.x86 && !inst.Bad && prefetches(code)
+		}
 	}
 	return in
 }
 
 // known returns the instruction, or until the next call a copy with what is not known of it.
 func (l *library) known(in *instruction) *instruction {
-	if in.sample != nil && in.traffic != nil {
+	watched := in.sample != nil && in.windowed != nil
+	if watched && in.traffic != nil {
 		return in
 	}
 	l.copied = *in
 	if in.traffic == nil {
 		l.copied.traffic = &l.still
 	}
-	if in.sample == nil {
-		l.decoded = sample{}
-		if inst, code := l.flow(in, &l.decoded); l.ops != nil {
-			l.decoded.op.Loads, l.decoded.op.Stores = l.ops.Accesses(inst, code)
-		}
-		l.copied.sample = &l.decoded
+	if watched {
+		return &l.copied
+	}
+	if l.decoded = (sample{}); in.sample != nil {
+		l.decoded = *in.sample
+	}
+	l.copied.sample, l.unwatched = &l.decoded, windowed{}
+	l.decoded.windowed = &l.unwatched
+	if inst, code := l.flow(&l.copied); l.ops != nil {
+		l.unwatched.op.Loads, l.unwatched.op.Stores = l.ops.Accesses(inst, code)
 	}
 	return &l.copied
 }
 
-// flow finds where an instruction goes on.
-func (l *library) flow(in *instruction, s *sample) (inst disasm.Inst, code []byte) {
+// flow finds where an instruction with a sample goes on.
+func (l *library) flow(in *instruction) (inst disasm.Inst, code []byte) {
 	code = l.bytes[in.code : in.code+uint32(in.size)]
 	inst = l.decoder.Decode(code, in.addr)
 	if inst.Bad || inst.Len != len(code) {
 		return disasm.Inst{Addr: in.addr, Bad: true}, code
 	}
-	s.target, s.flow = inst.Target, inst.Flow
+	in.target, in.sample.flow = inst.Target, inst.Flow
 	return inst, code
-}
-
-// decode finds what an instruction is.
-func (l *library) decode(in *instruction, s *sample) {
-	inst, code := l.flow(in, s)
-	if l.ops == nil {
-		return
-	}
-	s.op = l.ops.Op(inst, code)
-	s.repeats, s.prefetches = l.x86 && !inst.Bad && repeats(code), l.x86 && !inst.Bad && prefetches(code)
 }
 
 // streams reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS,

@@ -193,7 +193,7 @@ func TestWindows(t *testing.T) {
 	var executed, stood float64
 	for _, i := range s.run.code.ordered() {
 		for in := range s.run.code.sorted(i) {
-			if executed += float64(in.executed); in.sample != nil {
+			if executed += float64(in.executed); in.wasTimed() {
 				stood += in.timed * windowBlocks / (windowBlocks - fillBlocks)
 			}
 		}
@@ -423,7 +423,7 @@ func TestBlame(t *testing.T) {
 		sum, there := 0.0, 0.0
 		for _, i := range s.run.code.ordered() {
 			for in := range s.run.code.sorted(i) {
-				if i.file == nil || in.sample == nil {
+				if i.file == nil || in.sample == nil || in.windowed == nil {
 					continue
 				}
 				if f, ok := i.file.Symbol(in.addr); !ok || f.Name != function {

@@ -12,7 +12,7 @@ func TestSettle(t *testing.T) {
 	add := func(waits ...float64) *function {
 		f := &function{}
 		for _, w := range waits {
-			f.insts = append(f.insts, &instruction{sample: &sample{timed: 10, ideal: 100, waits: w, late: [parts]float64{lateL2: 1}}})
+			f.insts = append(f.insts, &instruction{sample: &sample{windowed: &windowed{timed: 10, ideal: 100, waits: w, late: [parts]float64{lateL2: 1}}}})
 		}
 		l.functions = append(l.functions, f)
 		return f

@@ -16,7 +16,7 @@ func TestRelative(t *testing.T) {
 	for range runs {
 		f := &function{}
 		var cycles, instructions float64
-		in := &instruction{sample: &sample{of: f}}
+		in := &instruction{sample: &sample{windowed: &windowed{of: f}}}
 		for w := range windows {
 			n := float64(1 + r.IntN(200))
 			c := 0.5 + r.ExpFloat64()

@@ -255,7 +255,7 @@ func (t *thread) leave(b *block, next uint64) {
 		t.window.block(b, t.to, taken, missed)
 	default:
 		for _, n := range b.insts {
-			t.run.code.look(t.run.code.inst(n)).watched += t.inWindow
+			t.run.code.watch(t.run.code.inst(n)).watched += t.inWindow
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (t *thread) access(w uint64) {
 	n := t.block.insts[a.place]
 	in := t.run.code.inst(n)
 	if t.mode == detail {
-		t.run.code.look(in).accesses[at(a.store)] += t.inWindow
+		t.run.code.watch(in).accesses[at(a.store)] += t.inWindow
 	}
 	t.data(n, in, &a)
 }

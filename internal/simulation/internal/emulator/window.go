@@ -93,7 +93,7 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 	}
 	next := 0
 	for i, n := range b.insts {
-		in := d.run.code.look(d.run.code.inst(n))
+		in := d.run.code.watch(d.run.code.inst(n))
 		d.number = n
 		first := next
 		for next < len(accesses) && int(accesses[next].place) <= i {
