@@ -123,7 +123,9 @@ func (u Unit) times(v Unit, sign int) Unit {
 		f.power *= sign
 		i, found := slices.BinarySearchFunc(factors, f, func(a, b factor) int { return strings.Compare(a.base, b.base) })
 		if !found {
-			factors = slices.Insert(factors, i, f)
+			factors = append(factors, f)
+			copy(factors[i+1:], factors[i:])
+			factors[i] = f
 			continue
 		}
 		if factors[i].power += f.power; factors[i].power == 0 {

@@ -116,7 +116,10 @@ func (p *Plan) sampling(g *Group) (events []Event, by int) {
 		to = 1
 	}
 	e := events[by]
-	return slices.Insert(slices.Delete(events, by, by+1), to, e), to
+	events = append(slices.Delete(events, by, by+1), e)
+	copy(events[to+1:], events[to:])
+	events[to] = e
+	return events, to
 }
 
 // sampler returns which of a group's events takes samples, -1 for cycles, which

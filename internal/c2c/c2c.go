@@ -365,7 +365,9 @@ func (x *Line) use(a *Access, size int) {
 		return
 	}
 	if added {
-		x.used = slices.Insert(x.used, i, used{})
+		x.used = append(x.used, used{})
+		copy(x.used[i+1:], x.used[i:])
+		x.used[i] = used{}
 	}
 	u := &x.used[i]
 	part := max(1, size/64)

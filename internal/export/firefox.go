@@ -166,7 +166,7 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 		for _, t := range list {
 			all.stacks, all.weights = append(all.stacks, t.stacks...), append(all.weights, t.weights...)
 		}
-		list = slices.Insert(list, 0, all)
+		list = append([]*firefoxThread{all}, list...)
 	}
 	return list, total
 }
