@@ -267,6 +267,9 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	defer s.input.keep()()
 	penalties := s.method.Account.Params()
 	s.limit(int(penalties["L3_SIZE"]))
+	if s.options.Caches != "" {
+		penalties["L3_LIFETIME"] = 0
+	}
 	result, err := simulation.Run(ctx, simulation.Options{
 		Args: s.program, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
 		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
