@@ -22,7 +22,7 @@ const progressEach = 20 * time.Millisecond
 // its place in the file.
 const (
 	restLeast = 50 * time.Millisecond
-	restEach  = 3 * time.Microsecond
+	restEach  = 2 * time.Microsecond
 )
 
 // progress tells how far the simulation is.

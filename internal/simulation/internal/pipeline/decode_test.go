@@ -218,6 +218,9 @@ func FuzzOp(f *testing.F) {
 			for rest := code; len(rest) > 0; {
 				i := r.d.Decode(rest, 0x1000)
 				op := r.decoder.Op(i, rest)
+				if loads, stores := r.decoder.Accesses(i, rest); loads != op.Loads || stores != op.Stores {
+					t.Fatalf("%x: it loads %v and stores %v, and by Op %v and %v", rest[:i.Len], loads, stores, op.Loads, op.Stores)
+				}
 				for n, m := range machines {
 					c := m.Execute(&op, n%2 == 0, n%3 == 0)
 					if !(c >= 0 && c < 1e5) {
