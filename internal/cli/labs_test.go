@@ -50,8 +50,9 @@ func (l *laboratory) class() string {
 
 // TestLaboratories simulates laboratories of a checkout of perf-ninja, whose folder the
 // environment names, with the penalties that calibrate has stored. It prints the class and the
-// line that the simulation says, and whether they are right. For those with a solution in
-// testdata/labs/solutions it prints the change of cycles too, by diff and by processor time:
+// line that the simulation says, and whether they are right. Beside it stand the line's share
+// of a native run's clock samples, and the line with the most of them. For those with a
+// solution in testdata/labs/solutions it prints the change of cycles too, by diff and by processor time:
 //
 //	CYCLESTACK_PERF_NINJA=~/perf-ninja go test -v -run Laboratories ./internal/cli -timeout 60m
 //
@@ -168,10 +169,14 @@ func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool, ch
 	if len(d.Accounts) > 0 && len(d.Accounts[0].Bottleneck) > 0 {
 		part = strings.TrimPrefix(d.Accounts[0].Bottleneck[len(d.Accounts[0].Bottleneck)-1], "Cycles.")
 	}
-	file, at := hottestLine(t, kept, filepath.Join(dir, "lines.json"))
+	file, at, _ := hottestLine(t, kept, filepath.Join(dir, "lines.json"), "", 0)
 	class = classOf(part) == l.class()
 	line = file == l.file && l.first <= at && at <= l.last
 	t.Logf("%-40s %.2f s by itself: %-32s class %-5t %s:%d line %t", l.name, native, part, class, file, at, line)
+	recorded := filepath.Join(dir, "native.data")
+	mustRun(t, "record", "-e", "cpu-clock", "-o", recorded, "--", program)
+	most, number, share := hottestLine(t, recorded, filepath.Join(dir, "native.json"), file, at)
+	t.Logf("%-40s that line has %.0f %% of the native samples; %s:%d has the most", l.name, 100*share, most, number)
 	solution := filepath.Join("testdata", "labs", "solutions", filepath.Base(l.name))
 	if _, err := os.Stat(solution); err == nil {
 		change = l.change(t, program, kept, l.compile(t, folder, solution))
@@ -219,8 +224,9 @@ func classOf(part string) string {
 	return top
 }
 
-// hottestLine returns the line of a laboratory's own files with the most cycles.
-func hottestLine(t *testing.T, kept, out string) (file string, line int) {
+// hottestLine returns the line of a laboratory with the most cycles or samples. It also returns
+// the share of another line.
+func hottestLine(t *testing.T, kept, out, other string, number int) (file string, line int, share float64) {
 	t.Helper()
 	mustRun(t, "report", "--by", "line", "--all", "--format", "json", "-o", out, kept)
 	var d struct {
@@ -228,6 +234,7 @@ func hottestLine(t *testing.T, kept, out string) (file string, line int) {
 			Scope struct {
 				Kind, File string
 				Line       int
+				Share      float64
 			}
 			Nodes []struct {
 				Name  string
@@ -244,11 +251,22 @@ func hottestLine(t *testing.T, kept, out string) (file string, line int) {
 	}
 	most := math.Inf(-1)
 	for _, a := range d.Accounts {
+		if a.Scope.Kind != "line" || a.Scope.Line == 0 {
+			continue
+		}
+		value := a.Scope.Share
 		for _, n := range a.Nodes {
-			if a.Scope.Kind == "line" && a.Scope.Line > 0 && n.Name == "Simulated_Cycles" && n.Value != nil && *n.Value > most {
-				file, line, most = filepath.Base(a.Scope.File), a.Scope.Line, *n.Value
+			if n.Name == "Simulated_Cycles" && n.Value != nil {
+				value = *n.Value
 			}
 		}
+		name := filepath.Base(a.Scope.File)
+		if name == other && a.Scope.Line == number {
+			share = a.Scope.Share
+		}
+		if value > most {
+			file, line, most = name, a.Scope.Line, value
+		}
 	}
-	return file, line
+	return file, line, share
 }
