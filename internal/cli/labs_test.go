@@ -50,7 +50,7 @@ func (l *laboratory) class() string {
 
 // TestLaboratories simulates laboratories of a checkout of perf-ninja, whose folder the
 // environment names, with the penalties that calibrate has stored. It prints the class and the
-// line that the simulation says, and whether they are right. Beside it stand the line's share
+// line that the simulation says, and whether they are right. It also prints the line's share
 // of a native run's clock samples, and the line with the most of them. For those with a
 // solution in testdata/labs/solutions it prints the change of cycles too, by diff and by processor time:
 //
