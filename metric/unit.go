@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A Unit is a product of base units with whole powers: cycles/instruction,
@@ -123,9 +125,7 @@ func (u Unit) times(v Unit, sign int) Unit {
 		f.power *= sign
 		i, found := slices.BinarySearchFunc(factors, f, func(a, b factor) int { return strings.Compare(a.base, b.base) })
 		if !found {
-			factors = append(factors, f)
-			copy(factors[i+1:], factors[i:])
-			factors[i] = f
+			factors = sorting.Insert(factors, i, f)
 			continue
 		}
 		if factors[i].power += f.power; factors[i].power == 0 {

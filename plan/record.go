@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // cyclesPeriod is the number of cycles per sample if the vendor's list has none:
@@ -116,10 +118,7 @@ func (p *Plan) sampling(g *Group) (events []Event, by int) {
 		to = 1
 	}
 	e := events[by]
-	events = append(slices.Delete(events, by, by+1), e)
-	copy(events[to+1:], events[to:])
-	events[to] = e
-	return events, to
+	return sorting.Insert(slices.Delete(events, by, by+1), to, e), to
 }
 
 // sampler returns which of a group's events takes samples, -1 for cycles, which

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // An Access is a sampled load or store.
@@ -365,9 +366,7 @@ func (x *Line) use(a *Access, size int) {
 		return
 	}
 	if added {
-		x.used = append(x.used, used{})
-		copy(x.used[i+1:], x.used[i:])
-		x.used[i] = used{}
+		x.used = sorting.Insert(x.used, i, used{})
 	}
 	u := &x.used[i]
 	part := max(1, size/64)

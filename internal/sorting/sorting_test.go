@@ -27,3 +27,13 @@ func TestStable(t *testing.T) {
 		}
 	}
 }
+
+// TestInsert compares lists with those of package slices, at each place.
+func TestInsert(t *testing.T) {
+	for at := range 4 {
+		list := []int{1, 2, 3}
+		if got, want := sorting.Insert(slices.Clone(list), at, 9), slices.Insert(list, at, 9); !slices.Equal(got, want) {
+			t.Errorf("at %d: %v, want %v", at, got, want)
+		}
+	}
+}

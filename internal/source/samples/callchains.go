@@ -374,7 +374,8 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 	return number
 }
 
-// full reports whether the callchains have to be settled to make room.
+// full reports whether the callchains have to be settled to make room. Places stay below 1<<placeBits:
+// the samples that wait have some 2^18 more calls at most, as a record has 64 KiB.
 func (s *Stacks) full() bool {
 	c := &s.calls
 	return c.memory() > max(s.limit()-s.memory(), s.limit()/4) || c.list.n >= maxChains || c.calls.n >= maxCalls || s.code.places.n >= 2*maxCodePlaces

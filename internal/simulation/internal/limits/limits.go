@@ -346,9 +346,7 @@ func (a *analyser) explain(o Options) {
 	if best.Kind == Conflicts && len(out.Limits) > 0 && out.Limits[0].Kind == Chain && out.Limits[0].Cycles >= longest*out.Cycles {
 		at = 1 // the chain is what takes the time, conflicts lengthen it
 	}
-	out.Limits = append(out.Limits, best)
-	copy(out.Limits[at+1:], out.Limits[at:])
-	out.Limits[at] = best
+	out.Limits = sorting.Insert(out.Limits, at, best)
 }
 
 // queues are those that can be full.
