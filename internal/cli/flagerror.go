@@ -20,8 +20,14 @@ var elsewhere = map[string]map[string]string{
 	},
 	"report": {
 		"i": "the file is an argument", "input": "the file is an argument", "s": "--by", "sort": "--by", "F": "--by", "fields": "--by",
-		"g": "--format collapsed, flamegraph or pprof", "stdio": "it prints at once, in a terminal or not",
-		"v": "--all", "verbose": "--all",
+		"g": "--format collapsed, flamegraph or pprof", "stdio": "it prints at once, in a terminal or not", "tui": "--format html",
+		"percent-limit": "--top", "n": "a column, in --format csv always", "show-nr-samples": "a column, in --format csv always",
+		"t": "--format csv", "field-separator": "--format csv", "w": "--width", "column-widths": "--width",
+		"b": "--model taken-branches", "branch-stack": "--model taken-branches", "total-cycles": "--model taken-branches",
+		"mem-mode": "cyclestack latency", "source": "cyclestack annotate", "prefix": "--sysroot", "k": "--vmlinux",
+		"p": "--callers", "parent": "--callers", "inverted": "--callers", "hierarchy": "--by module,function",
+		"T": "--by thread", "threads": "--by thread", "tasks": "--by process", "socket-filter": "--by socket",
+		"time-quantum": "--by interval", "symbol-filter": "--function", "header": "--format json", "header-only": "--format json",
 	},
 }
 
