@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -26,7 +26,8 @@ import (
 // CYCLESTACK_PROGRAMS_ONLY is a regular expression that selects programs as SET/NAME:
 // second/, or sparse$. CYCLESTACK_PROGRAMS_NATIVE names a file for the measurements.
 // With it the simulation can be repeated alone. Without CYCLESTACK_PROGRAMS nothing is
-// simulated.
+// simulated. CYCLESTACK_PROGRAMS_PREFIX is put before each measured command: on a busy machine
+// "chrt -f 1" gives it priority above all other programs.
 func TestProgramsMeasured(t *testing.T) {
 	t.Parallel()
 	out := os.Getenv("CYCLESTACK_PROGRAMS")
@@ -242,15 +243,15 @@ type nativeRun struct {
 	Rounds  int                `json:"rounds"`
 	User    float64            `json:"user_s"`   // processor time in user mode, of the fastest run
 	Clock   float64            `json:"clock_hz"` // cycles in a second of it
+	Width   float64            `json:"adds"`     // additions in a cycle, next to it; 4 if nobody else uses the core
 	Samples map[string]float64 `json:"samples"`  // by function
 }
 
 const (
-	timedRuns   = 5 // the fastest counts
+	timedRuns   = 16 // the fastest counts
 	sampledRuns = 4
 	perfTries   = 5
-	clockRounds = 350 // millions of multiplications, of clock.c
-	clockCycles = 3   // of each
+	clockRounds = 12 // millions of multiplications, of clock.c
 )
 
 // nativeRuns measures the programs. $CYCLESTACK_PROGRAMS_NATIVE names a file of earlier
@@ -303,38 +304,56 @@ func readNativeRuns(t *testing.T, file string) map[string]nativeRun {
 }
 
 // measureNative alternates between programs. So other load on the machine affects all of
-// them.
+// them. The clock is measured next to each run, since it changes with the load of the whole
+// processor. So are additions in a cycle: another virtual machine may use the same core.
 func measureNative(t *testing.T, dir string, programs []testProgram) map[string]nativeRun {
 	t.Helper()
 	perf := needPerf(t)
-	runs := make([]nativeRun, len(programs))
 	files := make([]string, len(programs))
 	for i, p := range programs {
 		files[i] = p.compile(t, dir)
-		runs[i] = nativeRun{Rounds: p.rounds, User: math.Inf(1), Samples: map[string]float64{}}
 	}
 	clock := testProgram{name: "clock", rounds: clockRounds}
-	chain := clock.commandLine(clock.compile(t, dir), clock.rounds)
-	least := math.Inf(1)
+	probe := prefixed(clock.commandLine(clock.compile(t, dir), clock.rounds))
 	times := make([]processorTime, len(programs))
 	for range timedRuns {
+		before := measureClock(t, probe)
 		for i, p := range programs {
-			times[i].add(timeOf(t, p.commandLine(files[i], p.rounds)))
+			user, kernel := timeOf(t, prefixed(p.commandLine(files[i], p.rounds)))
+			after := measureClock(t, probe)
+			times[i].add(user, kernel, clockNow{max(before.hz, after.hz), min(before.width, after.width)}) // an interrupted one has a lower clock
+			before = after
 		}
-		user, kernel := timeOf(t, chain)
-		least = min(least, user+kernel)
 	}
-	hz := clockRounds * 1e6 * clockCycles / least
-	t.Logf("%.4g cycles in a second of processor time", hz)
 	native := map[string]nativeRun{}
 	for i, p := range programs {
-		runs[i].Clock, runs[i].User = hz, times[i].user()
+		n := nativeRun{p.rounds, times[i].user(), times[i].clock.hz, times[i].clock.width, map[string]float64{}}
+		t.Logf("%-12s %.4g cycles, at %.4g GHz and %.2f additions in a cycle", p.name, n.User*n.Clock, n.Clock/1e9, n.Width)
 		for range sampledRuns {
-			sampleFunctions(t, perf, p.commandLine(files[i], p.rounds), runs[i].Samples)
+			sampleFunctions(t, perf, prefixed(p.commandLine(files[i], p.rounds)), n.Samples)
 		}
-		native[p.name] = runs[i]
+		native[p.name] = n
 	}
 	return native
+}
+
+func prefixed(command []string) []string {
+	return append(strings.Fields(os.Getenv("CYCLESTACK_PROGRAMS_PREFIX")), command...)
+}
+
+// A clockNow is what clock.c prints: cycles in a second, and additions in a cycle.
+type clockNow struct{ hz, width float64 }
+
+func measureClock(t *testing.T, probe []string) (c clockNow) {
+	t.Helper()
+	out, err := exec.Command(probe[0], probe[1:]...).Output()
+	if err == nil {
+		_, err = fmt.Sscan(string(out), &c.hz, &c.width)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // userTime returns the processor time that a run takes in user mode, in seconds.
@@ -354,14 +373,17 @@ func timeOf(t *testing.T, command []string) (user, kernel float64) {
 	return c.ProcessState.UserTime().Seconds(), c.ProcessState.SystemTime().Seconds()
 }
 
-// A processorTime is that of several runs. Linux measures the sum of user mode and kernel. It
-// divides the sum by clock ticks. Short runs have few of these: their least user time would be
-// chance.
-type processorTime struct{ least, all, inUser float64 }
+// A processorTime is that of several runs. The one of the fewest cycles counts. Linux measures
+// the sum of user mode and kernel. It divides the sum by clock ticks. Short runs have few of these:
+// their least user time would be chance.
+type processorTime struct {
+	least, all, inUser float64
+	clock              clockNow // of the run with the fewest cycles
+}
 
-func (p *processorTime) add(user, kernel float64) {
-	if p.all == 0 || user+kernel < p.least {
-		p.least = user + kernel
+func (p *processorTime) add(user, kernel float64, now clockNow) {
+	if p.all == 0 || (user+kernel)*now.hz < p.least*p.clock.hz {
+		p.least, p.clock = user+kernel, now
 	}
 	p.all += user + kernel
 	p.inUser += user

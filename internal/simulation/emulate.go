@@ -109,6 +109,12 @@ const secondLine = 2.2
 func (o *Options) emulation(core *Core) emulator.Options {
 	size := func(c Cache) caches.Size { return caches.Size{Bytes: c.Size, Ways: c.Ways} }
 	c, l := &o.Caches, &o.Latencies
+	tlbs := [2]caches.Size{firstTLB, secondTLB}
+	for i, size := range core.TLBs() {
+		if size[0] > 0 {
+			tlbs[i] = caches.Size{Bytes: size[0], Ways: size[1]}
+		}
+	}
 	line := l.Line
 	if line == 0 {
 		line = l.Memory / thirdLines
@@ -116,7 +122,7 @@ func (o *Options) emulation(core *Core) emulator.Options {
 	gap, warm := samples(o.Native)
 	return emulator.Options{
 		Core:   core,
-		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: firstTLB, TLB2: secondTLB, Lifetime: l.Life, Ahead: core.AheadLines()},
+		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: tlbs[0], TLB2: tlbs[1], Lifetime: l.Life, Ahead: core.AheadLines()},
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
 			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / float64(core.Walkers())},
 		Period: gap, Warm: warm, Progress: o.Progress,

@@ -28,11 +28,12 @@ type detailed struct {
 	wrong  *instruction // the branch that was mispredicted last, in the part that counts
 	skew   int64        // cycles of repetitions, which the machines do not execute
 
-	walks int64                // when the next page walk can begin
-	bus   [caches.Levels]int64 // when the next line can come from a level
-	ready [1 << 12]arrival     // of lines that were prefetched in the window
-	began int64                // when the window did
-	until [2]int64             // when the line of the current load, and store, arrives
+	walks lane                   // of page walks
+	bus   [caches.Levels]lane    // of lines from a level
+	backs [caches.Levels]float64 // lines written back that have not been in their lane
+	ready [1 << 12]arrival       // of lines that were prefetched in the window
+	began int64                  // when the window did
+	until [2]int64               // when the line of the current load, and store, arrives
 }
 
 // An arrival is when a line arrives, and when an instruction asked for it; 0 if none did.
@@ -63,7 +64,8 @@ func (d *detailed) begin(each float64) {
 	d.run.begun++
 	d.id = d.run.begun
 	d.each, d.seen, d.sums, d.before, d.wrong, d.skew = each, 0, amounts{}, nil, nil, 0
-	d.bus, d.walks = [caches.Levels]int64{}, 0
+	clear(d.bus[:])
+	d.walks, d.backs = lane{}, [caches.Levels]float64{}
 	d.began = d.full.Now()
 	clear(d.ready[:])
 }
@@ -219,6 +221,7 @@ const repeatedMisses = 10
 func (d *detailed) access(in *instruction, accesses []access, counts bool) (late [2]int64) {
 	var load, store uint64
 	now := d.full.Now() + d.skew
+	loads := max(now, d.full.Addressed(&in.op)+d.skew) // when
 	d.until = [2]int64{}
 	for i := range accesses {
 		a := &accesses[i]
@@ -229,7 +232,11 @@ func (d *detailed) access(in *instruction, accesses []access, counts bool) (late
 			*at = a.addr
 		}
 		for addr := a.addr; addr < a.addr+uint64(a.size); addr = addr&^(1<<caches.LineBits-1) + 1<<caches.LineBits {
-			cycles, why := d.one(in, &access{addr: addr, back: a.back, store: a.store, held: a.held}, now)
+			when := loads
+			if a.store {
+				when = now
+			}
+			cycles, why := d.one(in, &access{addr: addr, back: a.back, store: a.store, held: a.held}, when)
 			if cycles == 0 {
 				continue
 			}
@@ -265,7 +272,7 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 	if in.streams && a.store {
 		got.Translation = d.caches.Stream(a.addr)
 		if a.addr&(1<<caches.LineBits-1) == 0 { // the line is written when it is full
-			why[lateMemory] = d.move(caches.Memory, now) - now
+			why[lateMemory] = d.move(caches.Memory, now)
 		}
 	} else {
 		got = d.caches.Data(uint64(d.number), a.addr, a.held)
@@ -274,19 +281,22 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 		}
 		in.count(got, a.store, d.caches.Moves())
 	}
+	if got.Level != caches.First {
+		now = max(now, d.full.Room()+d.skew)
+	}
 	switch got.Level {
 	case caches.Second:
-		why[lateL2] = d.move(caches.Second, now) + int64(l.L2) - now
+		why[lateL2] = d.move(caches.Second, now) + int64(l.L2)
 	case caches.Third:
-		why[lateL3] = d.move(caches.Third, now) + int64(l.L3) - now
+		why[lateL3] = d.move(caches.Third, now) + int64(l.L3)
 	case caches.Memory:
-		why[lateMemory] = d.move(caches.Memory, now) + int64(l.Memory) - now
+		why[lateMemory] = d.move(caches.Memory, now) + int64(l.Memory)
 	}
 	switch got.Translation {
 	case caches.Second:
 		why[latePages] = int64(l.TLB)
 	case caches.Third:
-		why[latePages] = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
+		why[latePages] = d.walks.wait(l.WalkEach, now) + int64(l.Walk)
 	}
 	less := int64(0)
 	if got.Level >= caches.Third {
@@ -327,20 +337,20 @@ func (d *detailed) ask(in *instruction) {
 		return
 	}
 	l := &d.run.options.Latencies
-	now := d.full.Now() + d.skew
+	now := at + d.skew
 	got := d.caches.Ask(addr)
 	late := int64(0)
 	switch got.Translation {
 	case caches.Second:
 		late = int64(l.TLB)
 	case caches.Third:
-		late = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
+		late = d.walks.wait(l.WalkEach, now) + int64(l.Walk)
 	}
 	switch got.Level {
 	case caches.Third:
-		late += d.move(caches.Third, now) + int64(l.L3) - now
+		late += d.move(caches.Third, now) + int64(l.L3)
 	case caches.Memory:
-		late += d.move(caches.Memory, now) + int64(l.Memory) - now
+		late += d.move(caches.Memory, now) + int64(l.Memory)
 	}
 	d.moves(now)
 	if got.Level >= caches.Third {
@@ -368,9 +378,9 @@ func (d *detailed) early(in *instruction, now int64) int64 {
 	return 0
 }
 
-// move moves a line from a level, as soon as there is room for it, and returns when.
-func (d *detailed) move(from caches.Level, now int64) int64 {
-	return d.wait(&d.bus[from], d.run.options.Latencies.line(from), now)
+// move moves a line from a level as soon as that is free, and returns how long it waits.
+func (d *detailed) move(from caches.Level, at int64) (waits int64) {
+	return d.bus[from].wait(d.run.options.Latencies.line(from), at)
 }
 
 // line returns the cycles between two lines from a level.
@@ -382,15 +392,24 @@ func (l *Latencies) line(from caches.Level) float64 {
 // Redwood Cove reads 17.0 GB/s, and writes 10.7, where each line is read and written back.
 const backShare = 0.6
 
-// wait occupies a unit for some cycles, as soon as it is free, and returns when.
-func (d *detailed) wait(free *int64, cycles float64, now int64) int64 {
-	at := max(*free, now<<busBits)
-	*free = at + int64(cycles*(1<<busBits))
-	return at >> busBits
-}
+// A lane is the times when a line or a page walk begins, one in each interval of some cycles. Loads ask for
+// lines when their addresses are known, and not in the order of the program.
+type lane [1 << 10]int64
 
-// busBits are the bits of a fraction of a cycle.
-const busBits = 8
+// wait takes the first free interval from a cycle on, and returns how long that waits.
+func (l *lane) wait(each float64, at int64) int64 {
+	if each <= 0 {
+		return 0
+	}
+	first := int64(float64(at)/each) + 1 // 0 is none
+	for n := first; n < first+int64(len(l)); n++ {
+		if taken := &l[n%int64(len(l))]; *taken != n {
+			*taken = n
+			return max(0, int64(float64(n-1)*each)-at)
+		}
+	}
+	return int64(float64(len(l)) * each)
+}
 
 // moves moves the lines that the last access prefetched and wrote back.
 func (d *detailed) moves(now int64) {
@@ -400,10 +419,13 @@ func (d *detailed) moves(now int64) {
 			continue
 		}
 		if m.Back {
-			d.wait(&d.bus[m.From], backShare*l.line(m.From), now)
+			if d.backs[m.From] += backShare; d.backs[m.From] >= 1 {
+				d.backs[m.From]--
+				d.move(m.From, now)
+			}
 			continue
 		}
-		at := d.move(m.From, now)
+		at := now + d.move(m.From, now)
 		latency := l.L3
 		if m.From == caches.Memory {
 			latency = l.Memory

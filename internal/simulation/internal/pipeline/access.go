@@ -37,6 +37,15 @@ func (m *Machine) Asks(op *Op) (addr uint64, at int64, ok bool) {
 	return addr, at, true
 }
 
+// Addressed returns when the address of an op's load is known, if it were dispatched now.
+func (m *Machine) Addressed(op *Op) int64 {
+	_, at := m.address(op, m.now+m.core.delay, op.stack < 0)
+	return at
+}
+
+// Room returns when one fewer line is on its way than the core has room for.
+func (m *Machine) Room() int64 { return m.misses.next(1) }
+
 // Miss fetches a line from some cycle on, or as soon as one fewer is on its way. It returns when the
 // line arrives.
 func (m *Machine) Miss(from, late int64) (arrives int64) {
@@ -64,4 +73,13 @@ func (c *Core) AheadLines() int {
 		return 0
 	}
 	return c.aheadLines
+}
+
+// TLBs returns the entries of the first TLB of data, and of the second one. Next to each is how many a set
+// has. They are 0 if they are not known.
+func (c *Core) TLBs() (sizes [2][2]int) {
+	if c == nil {
+		return sizes
+	}
+	return c.tlbs
 }

@@ -63,6 +63,7 @@ type memoryUnits struct {
 	misses                int // loads that wait for another cache at a time, or lines of it
 	walkers               int // page walks at a time; 0 is two
 	aheadLines            int // that the prefetcher of the second level looks ahead; 0 is typical
+	tlbs                  [2][2]int
 
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and
 	// of the two halves of stores.

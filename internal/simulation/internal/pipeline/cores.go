@@ -192,6 +192,8 @@ type memoryKeys struct {
 	Misses           int
 	Walkers          int
 	AheadLines       int `toml:"ahead-lines"`
+	TLB              [2]int
+	SecondTLB        [2]int `toml:"second-tlb"`
 	Loads            string
 	VectorLoads      string `toml:"vector-loads"`
 	Addresses        string
@@ -343,6 +345,7 @@ func (r *coreReader) set() {
 	c.dispatch, c.retire, c.callEnds, c.reorder = f.Dispatch, f.Retire, f.CallEnds, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses, c.walkers, c.aheadLines = f.LoadQueue, f.StoreQueue, f.Misses, f.Walkers, f.AheadLines
+	c.tlbs = [2][2]int{f.TLB, f.SecondTLB}
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
