@@ -29,6 +29,7 @@ func (of outcomes) note(what string, failed bool) { of[what] = of[what] || faile
 // fail in one of them, or audit may not count it among what holds. Each relation must be made
 // for some method.
 func TestChecksCanFail(t *testing.T) {
+	testlong.Alone(t)
 	cat, err := model.Embedded()
 	if err != nil {
 		t.Fatal(err)

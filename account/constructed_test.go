@@ -12,6 +12,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // A plant is a program made up for a verdict: shares of the slots, and of each category
@@ -245,6 +246,7 @@ const constructedFile = "testdata/constructed.csv"
 // other verdict is allowed, but for counts that were changed without a contradiction:
 // nothing tells these from another program.
 func TestConstructedVerdicts(t *testing.T) {
+	testlong.Alone(t)
 	method, err := account.Load("skylake", "", account.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func alarms(d *account.PlaceDifference, slow string) (n int, found bool) {
 // in at most 5 % of the trials. That holds for any number of runs, however much they differ
 // as a whole.
 func TestPlacesEqual(t *testing.T) {
+	testlong.Alone(t)
 	trials, most := testlong.Size(40, 200), testlong.Size(6, 17)
 	for _, test := range []struct {
 		name   string
@@ -109,6 +110,7 @@ func TestPlacesEqual(t *testing.T) {
 // TestPlacesFindsSlowFunction plants 5 % into the function with half of the time. It alone is
 // to be named in 19 of 20 trials.
 func TestPlacesFindsSlowFunction(t *testing.T) {
+	testlong.Alone(t)
 	trials := testlong.Size(20, 60)
 	for _, test := range []struct {
 		name  string
@@ -147,6 +149,7 @@ func TestPlacesFindsSlowFunction(t *testing.T) {
 // TestPlacesInPairs compares runs on a machine that others disturb by a tenth, old
 // and new alternating: in pairs the slow function is found, and otherwise not.
 func TestPlacesInPairs(t *testing.T) {
+	testlong.Alone(t)
 	const runs = 10
 	trials := testlong.Size(20, 60)
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -229,6 +232,7 @@ func TestModuleRenamed(t *testing.T) {
 // TestIntervalsCover checks that the intervals of changes hold the truth in about 95 % of
 // trials, with few and many runs.
 func TestIntervalsCover(t *testing.T) {
+	testlong.Alone(t)
 	trials, least, most := testlong.Size(60, 300), testlong.Size(52, 272), testlong.Size(60, 298)
 	for _, runs := range []int{5, 10} {
 		for _, paired := range []bool{false, true} {

@@ -148,6 +148,7 @@ func spoiltIntervals(t *testing.T, method *account.Method, tables []*counts.Tabl
 // docs/audit.md has how many are noticed in the sum, and in the intervals. What is not changed
 // is never suspect, although its counters are read up to two milliseconds apart.
 func TestIntervals(t *testing.T) {
+	testlong.Alone(t)
 	method, err := account.Load("skylake", "", account.Options{})
 	if err != nil {
 		t.Fatal(err)

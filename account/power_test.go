@@ -27,6 +27,7 @@ func TestFourRunsNameNodes(t *testing.T) {
 // TestSeen plants changes of the size that runs are said to show, and expects about four of
 // five found: and few of a third of the size.
 func TestSeen(t *testing.T) {
+	testlong.Alone(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	trials := testlong.Size(100, 400)
 	for _, runs := range []int{5, 10}[:testlong.Size(1, 2)] {

@@ -31,6 +31,7 @@ func repeatedRun(rng *rand.Rand) *counts.Table {
 // intervals hold the value of endless runs: Retiring is the ratio of two counts that vary by a
 // tenth together, and by 2 % apart.
 func TestAggregate(t *testing.T) {
+	testlong.Alone(t)
 	m, err := account.Load("skylakex", "tma", account.Options{Params: map[string]float64{"#smt_on": 0}})
 	if err != nil {
 		t.Fatal(err)

@@ -244,7 +244,7 @@ func TestAnnotateArchitectures(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
 			multiply := regexp.MustCompile(`(?i)^(` + name + `)`)
-			program := buildProgram(t, "main.go", workloads[1].text(), "env", "GOARCH="+arch, "CGO_ENABLED=0", "go", "build", "-o")
+			program := buildProgram(t, "main.go", workloads[1].text(), "env", "GOARCH="+arch, "CGO_ENABLED=0", "go", "build", "-trimpath=false", "-o")
 			f, err := elf.Open(program)
 			if err != nil {
 				t.Fatal(err)

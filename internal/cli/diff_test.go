@@ -280,7 +280,7 @@ func builds(t *testing.T) (paths [2]string) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.Command("go", "build", "-o", paths[i], ".")
+		cmd := exec.Command("go", "build", "-trimpath=false", "-o", paths[i], ".")
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)

@@ -285,7 +285,7 @@ func main() {
 		os.Exit(1)
 	}
 }
-`, []string{"go", "build", "-o"}, "main.heavy", "main.light"},
+`, []string{"go", "build", "-trimpath=false", "-o"}, "main.heavy", "main.light"},
 }
 
 // recordWorkload builds and records a program, or skips the test where that cannot

@@ -192,7 +192,7 @@ func (p *testProgram) compile(t *testing.T, dir string) string {
 	var c *exec.Cmd
 	switch {
 	case exists(source):
-		c = exec.Command("go", "build", "-o", file, "./"+source)
+		c = exec.Command("go", "build", "-trimpath=false", "-o", file, "./"+source)
 	case exists(source + ".cpp"):
 		c = exec.Command("g++", level, "-g", "-Wall", "-Werror", "-o", file, source+".cpp", "-lm")
 	default:

@@ -3,6 +3,7 @@ package multiplex
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -28,6 +29,7 @@ type Counting struct {
 	Method  *account.Method
 	Groups  int
 	Binding *account.Binding
+	sums    *account.Binding // of the sums of intervals
 	columns []column
 	rates   []float64 // of the events, in counts per step
 	rng     *rand.Rand
@@ -180,5 +182,9 @@ func (c *Counting) Run(k Kind) (counted, truth *account.Account, err error) {
 		return nil, nil, err
 	}
 	sum := total.Table()
-	return c.Method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil), c.Binding.Evaluate(all, account.Place{}, nil), nil
+	if c.sums == nil || !reflect.DeepEqual(c.sums.Layout, sum.Layout) {
+		c.sums = c.Method.Bind(sum.Layout)
+	}
+	sum.Layout = c.sums.Layout
+	return c.sums.Evaluate(sum, account.Place{}, nil), c.Binding.Evaluate(all, account.Place{}, nil), nil
 }

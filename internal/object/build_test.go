@@ -30,7 +30,7 @@ var programs = []program{
 	{"c++", "g++ -g -O2 -o {out} trees.cc", "_ZN5trees4NodeIiE6insertEi", false},
 	{"c++-sections", "g++ -g -O1 -ffunction-sections -Wl,--gc-sections -o {out} trees.cc", "", true},
 	{"rust", "rustc -g -O -o {out} words.rs", "", true},
-	{"go", "go build -o {out} primes.go", "main.sieve.mark", true},
+	{"go", "go build -trimpath=false -o {out} primes.go", "main.sieve.mark", true},
 	{"go-dwarf4", "env GOEXPERIMENT=nodwarf5 go build -o {out} primes.go", "main.sieve.mark", false},
 	{"go-dwarf4-pie", "env GOEXPERIMENT=nodwarf5 go build -buildmode=pie -o {out} primes.go", "main.sieve.mark", true},
 }

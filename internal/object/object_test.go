@@ -259,8 +259,8 @@ func TestBuildIDs(t *testing.T) {
 func TestGoWithoutSymbols(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join("testdata", "programs")
-	run(t, src, "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "whole"), "primes.go")
-	run(t, src, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(dir, "bare"), "primes.go")
+	run(t, src, "go", "build", "-buildvcs=false", "-trimpath=false", "-o", filepath.Join(dir, "whole"), "primes.go")
+	run(t, src, "go", "build", "-buildvcs=false", "-trimpath=false", "-ldflags=-s -w", "-o", filepath.Join(dir, "bare"), "primes.go")
 	whole, bare := open(t, filepath.Join(dir, "whole"), Options{}), open(t, filepath.Join(dir, "bare"), Options{})
 	functions, err := whole.Functions()
 	if err != nil {

@@ -42,3 +42,12 @@ func Only(t testing.TB) {
 		t.Skip("a long trial: it runs with -long")
 	}
 }
+
+// Alone skips a test that starts no goroutines where the race detector watches: it has nothing
+// to find there, and makes the test up to ten times slower.
+func Alone(t testing.TB) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("one goroutine has no races")
+	}
+}

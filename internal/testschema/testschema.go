@@ -5,18 +5,18 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/cyclestack/cyclestack/internal/testshared"
 )
 
 // Rendered returns the schema of a document of package render, by its file's name.
 func Rendered(t testing.TB, name string) []byte {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "render", "schema", name+".v1.json"))
+	text, err := os.ReadFile(filepath.Join(testshared.Repository, "internal", "render", "schema", name+".v1.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -123,8 +124,8 @@ func TestHostile(t *testing.T) {
 // work.
 func TestSpeed(t *testing.T) {
 	functions, intervals := testlong.Size(200, 20000), testlong.Size(50, 5000)
-	many, _ := manyAccounts(t, "function", functions)
-	course, _ := manyAccounts(t, "interval", intervals)
+	many := manyAccounts(t, "function", functions)
+	course := manyAccounts(t, "interval", intervals)
 	html := pageOf(t, documentOf(t, "report", levels...), documentOf(t, "models", "--cpu", "skylakex", "--model", "tma"), lines(t, many), lines(t, course))
 	tab := open(t, testbrowser.New(t), html)
 	var opened, sorted, frames float64
@@ -164,7 +165,7 @@ func lines(t *testing.T, d map[string]any) json.RawMessage {
 }
 
 // manyAccounts makes a document of many accounts of 40 nodes.
-func manyAccounts(t *testing.T, kind string, n int) (map[string]any, []accountOf) {
+func manyAccounts(t *testing.T, kind string, n int) map[string]any {
 	t.Helper()
 	d := documentOf(t, "report", append([]string{"--by", kind}, levels...)...)
 	accounts := d["accounts"].([]any)
@@ -175,19 +176,21 @@ func manyAccounts(t *testing.T, kind string, n int) (map[string]any, []accountOf
 	template["missing"], template["audit"] = []any{}, []any{}
 	list := accounts[:1]
 	for i := range n {
-		a := as[map[string]any](t, template)
-		scope := a["scope"].(map[string]any)
+		a, scope := maps.Clone(template), maps.Clone(template["scope"].(map[string]any))
+		nodes := make([]any, len(template["nodes"].([]any)))
+		a["scope"], a["nodes"] = scope, nodes
 		scope["kind"], scope["label"] = kind, fmt.Sprintf("%s %d", kind, i)
 		if kind == "function" {
 			scope["function"] = fmt.Sprintf("function_%d", i)
 		}
 		scope["start_s"], scope["duration_s"], scope["share"] = float64(i)*0.01, 0.01, 1/float64(n)
-		for k, x := range a["nodes"].([]any) {
-			x.(map[string]any)["value"] = float64((i*7919+k*104729)%10007) / 40000
-			x.(map[string]any)["error"] = 0.01
+		for k, x := range template["nodes"].([]any) {
+			node := maps.Clone(x.(map[string]any))
+			node["value"], node["error"] = float64((i*7919+k*104729)%10007)/40000, 0.01
+			nodes[k] = node
 		}
 		list = append(list, a)
 	}
 	d["accounts"] = list
-	return d, nil
+	return d
 }

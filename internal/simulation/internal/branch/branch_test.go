@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
-	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // Addresses of branches that are not near each other.
@@ -96,6 +96,7 @@ func TestSequence(t *testing.T) {
 }
 
 func TestRandom(t *testing.T) {
+	testlong.Alone(t)
 	const n = 100000
 	for _, share := range []float64{0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9} {
 		r, p := random(), branch.New()
@@ -123,6 +124,7 @@ func nest(p *branch.Predictor, r *rand.Rand, trips int, share float64) (mispredi
 }
 
 func TestLoops(t *testing.T) {
+	testlong.Alone(t)
 	const runs = 2000
 	for _, test := range []struct {
 		trips       int
@@ -229,6 +231,7 @@ func TestNeverTaken(t *testing.T) {
 // TestMachine holds the predictor to what was measured on a core (see the package's
 // comment).
 func TestMachine(t *testing.T) {
+	testlong.Alone(t)
 	t.Run("learning", func(t *testing.T) {
 		for _, test := range []struct {
 			period, pass    int

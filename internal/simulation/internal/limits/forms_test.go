@@ -45,6 +45,7 @@ func forms(yield func(code []byte) bool) {
 // TestForms decodes every form. Of what is an instruction some forms are executed, and more
 // with -long. Unknown ones have a text and a mark.
 func TestForms(t *testing.T) {
+	testlong.Alone(t)
 	every := 97
 	if testlong.Enabled() {
 		every = 7

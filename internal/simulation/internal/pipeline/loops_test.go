@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // assemble makes the ops of code that lies at an address.
@@ -63,6 +64,7 @@ func perTurn(m *Machine, ops []Op) float64 {
 
 // TestMeasuredLoops compares loops with what they really take.
 func TestMeasuredLoops(t *testing.T) {
+	testlong.Alone(t)
 	for _, tt := range []struct {
 		file, cpu string
 		mean      float64 // deviation

@@ -1,0 +1,5 @@
+//go:build race
+
+package testlong
+
+const raceDetector = true
