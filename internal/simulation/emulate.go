@@ -119,30 +119,31 @@ func (o *Options) emulation(core *Core) emulator.Options {
 	if line == 0 {
 		line = l.Memory / thirdLines
 	}
-	gap, warm := samples(o.Native)
+	gap, warm, windows := samples(o.Native)
 	return emulator.Options{
 		Core:   core,
 		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: tlbs[0], TLB2: tlbs[1], Lifetime: l.Life, Ahead: core.AheadLines()},
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
 			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / float64(core.Walkers())},
-		Period: gap, Warm: warm, Progress: o.Progress,
+		Period: gap, Warm: warm, Windows: windows, Progress: o.Progress,
 	}
 }
 
-// samples returns the most blocks between samples, and the most that the predictor sees before a
-// window, by native time. Where a program begins, they are nearer each other: see the plugin.
-func samples(native time.Duration) (gap, warm int64) {
+// samples returns how windows are chosen by native time: the most blocks between two, the most that the
+// predictor sees before one, and their number. Where a program begins, they are nearer each other: see
+// the plugin.
+func samples(native time.Duration) (gap, warm, windows int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second
-		windows    = 1000 // for a second
+		each       = 1000 // windows for a second
 		leastTotal = 60
 		mostTotal  = 6000
 		mostWarm   = 5000
 		window     = 400
 	)
 	s := max(native.Seconds(), 1e-3)
-	total := min(max(windows*s, leastTotal), mostTotal)
+	total := min(max(each*s, leastTotal), mostTotal)
 	cycle := int64(s * perSecond / total)
 	warm = min(mostWarm, max(cycle/3, 100))
-	return max(cycle-warm-window, 200), warm
+	return max(cycle-warm-window, 200), warm, int64(total)
 }

@@ -38,12 +38,15 @@ type ReaderOptions struct {
 	rows   int         // the most places; 0 are all
 	also   counts.Kind // of the places of a second table
 	part   func(*counts.Table)
+	// of is asked before Only, for a function. Sums are those of the run, if they are known.
+	of   func(*counts.Code) bool
+	sums []float64
 }
 
 // valgrind returns the options of the reader of valgrind's files, and what closes the
 // program's files.
 func (o *ReaderOptions) valgrind() (valgrind.Options, func() error) {
-	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows, Also: o.also, Part: o.part}
+	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only, Rows: o.rows, Also: o.also, Part: o.part, Function: o.of, Sums: o.sums}
 	if !o.Chains {
 		return opts, func() error { return nil }
 	}

@@ -114,8 +114,9 @@ type Result struct {
 	Hidden float64
 
 	files  []string
-	beyond float64 // share of the misses of the last simulated cache that a further one answers
-	chains bool    // instructions that are not timed are estimated by their chains of loads
+	beyond float64   // share of the misses of the last simulated cache that a further one answers
+	sums   []float64 // of the one file, by event, once Tables has read it; nil if it is of valgrind
+	chains bool      // instructions that are not timed are estimated by their chains of loads
 	keep   func(io.Writer) error
 	close  func() error
 }
@@ -131,8 +132,11 @@ func Moved() int64 { return child.Moved([]int{os.Getpid()}) }
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	limitMemory(enoughBeside)
-	defer limitMemory(enoughAlone)
+	limitMemory(enoughBeside, 400)
+	defer func() {
+		runtime.GC() // what is read next needs no other memory than the simulation has had
+		limitMemory(enoughAlone, 1000)
+	}()
 	unused := ""
 	if o.Simulator != Valgrind {
 		r, why, err := o.emulate(ctx)
@@ -173,9 +177,8 @@ const (
 )
 
 // limitMemory has the garbage collector keep the memory of simulating and reading small, unless
-// the environment says otherwise.
-func limitMemory(enough int64) {
-	const rarely = 400 // percent of what is in use
+// the environment says otherwise. Rarely is percent of what is in use.
+func limitMemory(enough int64, rarely int) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(enough)
 		debug.SetGCPercent(rarely)
@@ -338,14 +341,18 @@ const mostPlaces = 1024
 // functions. Both are nil if nothing was counted.
 func (r *Result) Tables() (functions, lines *counts.Table, err error) {
 	o := ReaderOptions{By: counts.Line, Within: counts.By(0).With(counts.Function), also: counts.Function, rows: mostPlaces}
-	err = r.table(o, func(t *valgrind.Reader) { lines, functions = t.Table(), t.Also() })
+	err = r.table(o, func(t *valgrind.Reader) {
+		if lines, functions = t.Table(), t.Also(); !r.chains {
+			r.sums = t.Sums()
+		}
+	})
 	return functions, lines, err
 }
 
-// Instructions gives part the counts of the run, with some of the instructions that are wanted at a
-// time.
-func (r *Result) Instructions(wanted func(*counts.Code) bool, part func(*counts.Table)) error {
-	o := ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted, part: part}
+// Instructions gives part the counts of the run, with some of the wanted instructions at a time. Of is
+// asked first, about their functions. Call Tables before.
+func (r *Result) Instructions(of, wanted func(*counts.Code) bool, part func(*counts.Table)) error {
+	o := ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted, part: part, of: of, sums: r.sums}
 	return r.table(o, func(*valgrind.Reader) {})
 }
 

@@ -117,10 +117,9 @@ func (s *Simulator) hotLoops() []*core.Result {
 	defer run.Close()
 	var pieces []*counts.Table
 	l := &counts.Layout{Scopes: functions.Scopes[:1:1]}
-	wanted := func(c *counts.Code) bool {
-		return hot[counts.Code{Module: c.Module, Function: c.Function}] && run.Counts(c.Addr)
-	}
-	err := s.result.Instructions(wanted, func(t *counts.Table) {
+	of := func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] }
+	wanted := func(c *counts.Code) bool { return of(c) && run.Counts(c.Addr) }
+	err := s.result.Instructions(of, wanted, func(t *counts.Table) {
 		for i := range t.Scopes {
 			for k := range t.Row(i) {
 				t.Cell(i, k).Variance = 0 // loops have no errors

@@ -61,7 +61,7 @@ func TestCoverage(t *testing.T) {
 		windows := 0
 		for run := range runs {
 			o := usual()
-			o.Period, o.phase = 500_000, uint64(run)*1009
+			o.Period, o.Windows, o.phase = 500_000, 60, uint64(run)*1009
 			s, err := Run(t.Context(), Command{Args: tt.args}, o)
 			if err != nil {
 				t.Skip(err)

@@ -17,7 +17,7 @@ import (
 
 // usual are the options of the tests.
 func usual() Options {
-	return Options{Core: pipeline.CoreOf("skylakex"), Period: 20_000, Warm: 2000,
+	return Options{Core: pipeline.CoreOf("skylakex"), Period: 20_000, Warm: 2000, Windows: 1 << 20,
 		Caches: caches.Config{L1I: caches.Size{Bytes: 32 << 10, Ways: 8}, L1D: caches.Size{Bytes: 32 << 10, Ways: 8}, L2: caches.Size{Bytes: 1 << 20, Ways: 16},
 			L3: caches.Size{Bytes: 16 << 20, Ways: 16}, TLB1: caches.Size{Bytes: 64, Ways: 4}, TLB2: caches.Size{Bytes: 1536, Ways: 12}},
 		Latencies: Latencies{L2: 10, L3: 46, Memory: 300, TLB: 7, Walk: 30, L3Line: 3, MemoryLine: 12}}
@@ -524,5 +524,47 @@ func TestLines(t *testing.T) {
 		if cycles /= rounds; math.Abs(cycles-tt.cycles) > 0.05*tt.cycles {
 			t.Errorf("%s: %.2f cycles, want %.2f", tt.function, cycles, tt.cycles)
 		}
+	}
+}
+
+// protects is a program that loads from a page that another thread takes away, and waits for it.
+const protects = `
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+static volatile long *page, count;
+static volatile int done;
+static void again(int n) { (void)n; }
+static void *protect(void *p) {
+	for (int i = 0; i < 2000; i++) {
+		mprotect((void *)page, 4096, PROT_NONE);
+		mprotect((void *)page, 4096, PROT_READ);
+	}
+	done = 1;
+	return p;
+}
+int main(void) {
+	pthread_t t;
+	long sum = 0, n = 0;
+	page = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__builtin_prefetch((void *)page);
+	signal(SIGSEGV, again);
+	pthread_create(&t, 0, protect, 0);
+	for (; !done; n++) {
+		count++;
+		sum += *page;
+	}
+	pthread_join(t, 0);
+	return sum || count != n;
+}
+`
+
+// TestProtectedPages checks that the plugin reads what a load has loaded without a fault of its own.
+func TestProtectedPages(t *testing.T) {
+	o := usual()
+	o.Period, o.Warm = 500, 100
+	s := emulatedWith(t, o, compiled(t, "gcc", protects, "-pthread"))
+	if s.State.ExitCode() != 0 {
+		t.Errorf("the program ended with %s", s.State)
 	}
 }

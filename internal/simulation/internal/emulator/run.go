@@ -34,9 +34,10 @@ type Options struct {
 	Caches    caches.Config
 	Latencies Latencies
 	// Period is how many blocks of code pass between two windows at most, on average. Warm is
-	// how many before a window the branch predictor sees at most.
-	Period, Warm int64
-	phase        uint64 // of windows: they are elsewhere with another one
+	// how many before a window the branch predictor sees at most. Windows is how many a run of the
+	// expected length has. In a longer run more blocks pass between two.
+	Period, Warm, Windows int64
+	phase                 uint64 // of windows: they are elsewhere with another one
 	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
 	Progress func(Progress)
 }
@@ -254,8 +255,8 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 	}
 	escaped := func(value string) string { return strings.ReplaceAll(value, ",", ",,") }
 	sets, ways := r.options.Caches.First()
-	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,sets=%d,ways=%d,period=%d,warm=%d,detail=%d,random=%d,cpu=%s,plugin=%s",
-		escaped(plugin), escaped(r.dir), escaped(socket), sets, ways, r.options.Period, r.options.Warm, windowBlocks, 0x9e3779b97f4a7c15^r.options.phase, escaped(models[target]), escaped(plugin)), "-0"}
+	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,sets=%d,ways=%d,period=%d,warm=%d,detail=%d,windows=%d,random=%d,cpu=%s,plugin=%s",
+		escaped(plugin), escaped(r.dir), escaped(socket), sets, ways, r.options.Period, r.options.Warm, windowBlocks, r.options.Windows, 0x9e3779b97f4a7c15^r.options.phase, escaped(models[target]), escaped(plugin)), "-0"}
 	if models[target] != "" {
 		options = append([]string{"-cpu", models[target]}, options...)
 	}

@@ -39,6 +39,10 @@ type Options struct {
 	// nil counts all. Facts about the run as a whole, such as how its misses overlap, are
 	// those of all of it.
 	Only func(*counts.Code) bool
+	// Function reports whether the costs of a function count, as Only does. Sums are those of the whole
+	// run by event, as [Reader.Sums] returned them. With both, nothing else is read of other functions.
+	Function func(*counts.Code) bool
+	Sums     []float64
 	// Rows is how many places there are at most, those with the most cycles. The others are
 	// in the whole only. 0 keeps all that there is memory for.
 	Rows int
@@ -76,13 +80,14 @@ type Reader struct {
 	derived []derivedEvent
 	exposedMisses
 
-	where
+	location
 	places  *places
 	also    *places               // of Options.Also; nil for none
 	each    func(costs []float64) // is called with each line's own costs, if it is not nil
 	sums    []float64             // of the part, by event
 	only    []float64             // of the places that count, if not all do
 	code    counts.Code
+	skips   int8 // the costs of the function: 1 if they are not read, -1 if they are, 0 if that is not known
 	tasks   []task
 	ended   ending
 	unknown oddities
@@ -114,8 +119,8 @@ type exposedMisses struct {
 	beyond  float64    // share of the misses of the last cache that a further one answers
 }
 
-// where is the position that costs are at, with the names that it refers to.
-type where struct {
+// A location is the position that costs are at, with the names that it refers to.
+type location struct {
 	ob, fl, fn names
 	at         position
 	call       bool // the next costs are those of a call
@@ -204,6 +209,9 @@ func (r *Reader) Also() *counts.Table {
 	other.fill()
 	return &other.table
 }
+
+// Sums returns the sums of the run by event, once Next has returned true.
+func (r *Reader) Sums() []float64 { return r.total() }
 
 // Err returns the error that ended the reading, an [Error] if the file is damaged.
 func (r *Reader) Err() error { return r.err }
@@ -390,6 +398,10 @@ func (r *Reader) cost(b []byte) error {
 			return r.fault("not a position: %s", quote(b))
 		}
 	}
+	if r.opts.Sums != nil && r.skipped() {
+		r.call = false
+		return nil
+	}
 	n := 0
 	for {
 		for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
@@ -427,8 +439,10 @@ func (r *Reader) add(costs []float64) {
 	if r.each != nil {
 		r.each(costs)
 	}
-	for i, v := range costs {
-		r.sums[r.columns[i]] += v
+	if r.opts.Sums == nil {
+		for i, v := range costs {
+			r.sums[r.columns[i]] += v
+		}
 	}
 	if r.opts.Only != nil && !r.counts() {
 		return
@@ -460,8 +474,21 @@ func (r *Reader) spend(p *places, costs []float64, chained bool) {
 	}
 }
 
+// skipped reports whether the costs of the function are not read.
+func (r *Reader) skipped() bool {
+	if r.skips == 0 {
+		r.header.begun = true
+		copy(r.sums, r.opts.Sums)
+		if r.skips = -1; !r.opts.Function(r.where()) {
+			r.skips = 1
+		}
+	}
+	return r.skips > 0
+}
+
 // moved says that a function begins.
 func (r *Reader) moved() {
+	r.skips = 0
 	r.places.moved()
 	if r.also != nil {
 		r.also.moved()
@@ -476,8 +503,13 @@ func (r *Reader) counts() bool {
 	if r.header.instructions {
 		r.code.Addr = r.at.addr
 	}
+	return r.opts.Only(r.where())
+}
+
+// where returns what the position is in.
+func (r *Reader) where() *counts.Code {
 	r.code.Module, r.code.Function, r.code.File = base(r.ob.text[r.at.ob]), shortAddress(r.fn.text[r.at.fn]), r.fl.text[r.at.file]
-	return r.opts.Only(&r.code)
+	return &r.code
 }
 
 // move returns a position, given the one before.

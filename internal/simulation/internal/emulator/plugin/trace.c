@@ -7,7 +7,7 @@
  *
  * Options: dir=DIR (of the counts), socket=PATH, sets=N, ways=N (of the first-level cache),
  * period=N, warm=N, detail=N (the most blocks between samples, and in their parts),
- * left=N and random=N (the state of sampling of a program that executed this one), and
+ * windows=N (in a run of the expected length), left=N and random=N (the state of sampling of a program that executed this one), and
  * cpu=NAME, plugin=PATH (how to execute further programs).
  */
 #define _GNU_SOURCE
@@ -52,6 +52,7 @@ enum {
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
 	LEAST_GAP = 300,                       /* blocks between samples at the beginning */
 	GROWTH = 16,                           /* the gap grows by one block for so many that were passed */
+	BEGINNING = 400000,                    /* behind so many blocks it grows twice as fast */
 };
 
 struct block {
@@ -70,13 +71,14 @@ struct thread {
 	uint64_t random;
 	unsigned n;
 	uint64_t streamed;                     /* the line that was last stored past the caches */
-	uint64_t cache[MAX_SETS][MAX_WAYS];    /* the first-level cache: of each set the line used last is the first */
+	uint64_t first[MAX_SETS];              /* the first-level cache: of each set the line used last */
+	uint64_t older[MAX_SETS][MAX_WAYS - 1]; /* and the others, in this order */
 	uint64_t buffer[BUFFER];
 };
 
 static struct {
 	const char *dir, *socket, *cpu, *plugin, *target;
-	int64_t period, warm, detail, left;
+	int64_t period, warm, detail, left, windows;
 	uint64_t sets, ways;
 	bool x86;
 	uint64_t random;
@@ -100,6 +102,7 @@ static uint32_t n_blocks, n_insns;
 static struct thread *threads;
 static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
 static bool readable;                          /* the program's addresses are this process's: what it loads can be read */
+static bool asks;                              /* and has code that asks for lines, at addresses made of that */
 static bool remapped = true;                   /* the mappings are to be read again */
 static __thread struct thread *me __attribute__((tls_model("initial-exec")));
 
@@ -240,9 +243,14 @@ static uint64_t next_random(uint64_t *x)
    blocks. */
 static int64_t plan(struct thread *t)
 {
-	int64_t gap = LEAST_GAP + __atomic_load_n(passed, __ATOMIC_RELAXED) / GROWTH;
-	if (gap > options.period)
-		gap = options.period;
+	int64_t n = __atomic_load_n(passed, __ATOMIC_RELAXED), gap = LEAST_GAP + n / GROWTH;
+	if (n > BEGINNING)
+		gap += (n - BEGINNING) / GROWTH;
+	int64_t most = n / options.windows; /* of a run that is longer than expected */
+	if (most < options.period)
+		most = options.period;
+	if (gap > most)
+		gap = most;
 	t->warm = options.warm < gap / 2 ? options.warm : gap / 2 + 1;
 	t->each = gap + t->warm + options.detail;
 	return gap;
@@ -316,6 +324,14 @@ static void on_block(unsigned cpu, void *data)
 		sampled(t, id);
 }
 
+/* Reads the program's memory; the size that could be read. */
+static size_t peek(uint64_t addr, void *to, size_t n)
+{
+	struct iovec local = { to, n }, remote = { (void *)(uintptr_t)addr, n };
+	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	return got < 0 ? 0 : (size_t)got;
+}
+
 /* Writes an access that the cache holds, or that misses. The instruction is its number and its place
    in the block. */
 static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t in, unsigned kind)
@@ -324,11 +340,12 @@ static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t 
 	put(t, vaddr << 15 | (in & (MAX_INSNS - 1)) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 | (uint64_t)(size > 6 ? 6 : size) << 2 | kind);
 	if (t->mode == FAST)
 		put(t, in >> PLACE_BITS);
-	if (t->mode == DETAIL && readable && size <= 3 && !qemu_plugin_mem_is_store(info)) {
-		uint64_t value = 0;
-		memcpy(&value, (void *)(uintptr_t)vaddr, 1 << size);
-		put(t, MARK | MARK_VALUE << 2);
-		put(t, value);
+	if (t->mode == DETAIL && asks && size <= 3 && !qemu_plugin_mem_is_store(info)) {
+		uint64_t value = 0; /* another thread may have unmapped it */
+		if (peek(vaddr, &value, (size_t)1 << size) == (size_t)1 << size) {
+			put(t, MARK | MARK_VALUE << 2);
+			put(t, value);
+		}
 	}
 }
 
@@ -338,15 +355,15 @@ static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	uint64_t line = vaddr >> LINE_BITS, *set = t->cache[line & (options.sets - 1)];
-	uint64_t want = line << 1 | DIRTY, found = set[0];
-	for (unsigned i = 1, ways = options.ways; i < ways && (found | DIRTY) != want; i++) {
-		uint64_t next = set[i]; /* those used later move by one place */
-		set[i] = found;
+	uint64_t line = vaddr >> LINE_BITS, set = line & (options.sets - 1), *older = t->older[set];
+	uint64_t want = line << 1 | DIRTY, found = t->first[set];
+	for (unsigned i = 0, others = options.ways - 1; i < others && (found | DIRTY) != want; i++) {
+		uint64_t next = older[i]; /* those used later move by one place */
+		older[i] = found;
 		found = next;
 	}
 	bool held = (found | DIRTY) == want;
-	set[0] = (held ? found : line << 1) | WRITTEN(info);
+	t->first[set] = (held ? found : line << 1) | WRITTEN(info);
 	if (held && t->mode != DETAIL)
 		return;
 	write_access(t, info, vaddr, in, held ? ACCESS : MISS);
@@ -371,7 +388,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 {
 	struct thread *t = me;
 	uint64_t line = vaddr >> LINE_BITS, written = WRITTEN(info);
-	if (__builtin_expect(!t || t->cache[line & (options.sets - 1)][0] - (line << 1 | written) > !written || t->mode == DETAIL, 0))
+	if (__builtin_expect(!t || t->first[line & (options.sets - 1)] - (line << 1 | written) > !written || t->mode == DETAIL, 0))
 		look_up(cpu, info, vaddr, (uintptr_t)data);
 }
 
@@ -444,25 +461,23 @@ static size_t code_of(struct qemu_plugin_insn *in, unsigned char *to)
 }
 
 /* Reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS, MOVNTDQ and
-   others, with or without VEX prefix. */
+   others, with or without VEX prefix. Notes whether it is a prefetch instruction. */
 static bool streams(struct qemu_plugin_insn *in)
 {
 	unsigned char bytes[16], *code = bytes;
+	if (!options.x86)
+		return false;
 	size_t n = code_of(in, code);
 	while (n > 3 && (*code == 0x66 || (*code & 0xf0) == 0x40))
 		code++, n--;
-	if (!options.x86 || n < 4)
+	if (n < 3)
+		return false;
+	if (code[0] == 0x0f && code[2] >> 6 != 3 && (code[1] == 0x18 || code[1] == 0x0d) && (code[2] >> 3 & 7) < 4)
+		asks = readable;
+	if (n < 4)
 		return false;
 	unsigned op = code[0] == 0x0f ? code[1] : code[0] == 0xc5 ? code[2] : code[0] == 0xc4 && (code[1] & 0x1f) == 1 ? code[3] : 0;
 	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
-}
-
-/* Reads the program's memory; the size that could be read. */
-static size_t peek(uint64_t addr, void *to, size_t n)
-{
-	struct iovec local = { to, n }, remote = { (void *)(uintptr_t)addr, n };
-	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-	return got < 0 ? 0 : (size_t)got;
 }
 
 /* Finds or makes the block of a translation. It is known already if it was translated before. */
@@ -660,10 +675,10 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	if (got < (ssize_t)sizeof(Elf64_Ehdr) || !runs_here(head))
 		return;
 	struct thread *t = me;
-	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,sets=%llu,ways=%llu,period=%lld,warm=%lld,detail=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
+	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,sets=%llu,ways=%llu,period=%lld,warm=%lld,detail=%lld,windows=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
 		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (unsigned long long)options.sets,
 		(unsigned long long)options.ways, (long long)options.period, (long long)options.warm,
-		(long long)options.detail, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
+		(long long)options.detail, (long long)options.windows, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
 		escaped(options.cpu), escaped(options.plugin));
 	*--from = path;
 	*--from = (char *)name;
@@ -800,10 +815,11 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 	options.warm = atoll(option(argc, argv, "warm", "10000"));
 	options.detail = atoll(option(argc, argv, "detail", "400"));
 	options.left = atoll(option(argc, argv, "left", "0"));
+	options.windows = atoll(option(argc, argv, "windows", "1000000"));
 	options.sets = atoll(option(argc, argv, "sets", "64"));
 	options.ways = atoll(option(argc, argv, "ways", "8"));
 	options.random = strtoull(option(argc, argv, "random", "11400714819323198485"), NULL, 10);
-	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1 ||
+	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1 || options.windows < 1 ||
 		options.sets < 1 || options.sets > MAX_SETS || options.sets & (options.sets - 1) || options.ways < 1 || options.ways > MAX_WAYS)
 		return 1;
 	open_counts();
