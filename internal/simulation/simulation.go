@@ -172,7 +172,7 @@ func (o *Options) staying() Cache {
 // The memory that is enough while the simulator runs, and after that. The garbage collector
 // need not collect below.
 const (
-	enoughBeside = 150 << 20
+	enoughBeside = 120 << 20
 	enoughAlone  = 260 << 20
 )
 
@@ -196,7 +196,7 @@ func raise(limit int) {
 		if debug.SetMemoryLimit(-1) != int64(limit) {
 			return // there is another one
 		}
-		limit = max(limit, int(m.HeapAlloc+m.HeapAlloc/4))
+		limit = max(limit, int(m.HeapAlloc+m.HeapAlloc/8))
 		debug.SetMemoryLimit(int64(limit))
 		raise(limit)
 	}, limit)

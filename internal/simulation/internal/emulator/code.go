@@ -137,15 +137,30 @@ func (l *library) sorted(i *image) iter.Seq[*instruction] {
 // An instruction is one of an image. Few of a program's instructions miss a cache or are in a
 // window: what is known of these is apart.
 type instruction struct {
-	addr     uint64 // in the file
-	executed int64
-	seen     float64 // executions by samples
-	code     uint32  // where its bytes are, in the library
-	size     uint8
-	cold     bool // the first of its line of code
-	streams  bool // it stores past the caches
+	addr    uint64 // in the file
+	code    uint32 // where its bytes are, in the library
+	size    uint8
+	cold    bool // the first of its line of code
+	streams bool // it stores past the caches
+	*ran         // nil until the program has ended
 	*traffic
 	*sample
+}
+
+// A ran is how often an instruction was executed, and how often by samples.
+type ran struct {
+	executed int64
+	seen     float64
+}
+
+// end makes room for the executions of all instructions.
+func (l *library) end() {
+	for _, c := range l.chunks {
+		all := make([]ran, chunk)
+		for i := range c {
+			c[i].ran = &all[i]
+		}
+	}
 }
 
 // Traffic is an instruction's data that was not in the nearest cache, in all of the run.
@@ -158,17 +173,27 @@ type traffic struct {
 // A sample is where an instruction goes on, and what samples say of it: mispredictions, and
 // fetches that missed the first level.
 type sample struct {
-	target       uint64 // in the file
 	mispredicted float64
 	fetches      float64
+	ahead        int32 // where it jumps to, less its address and 1; 0 if that is not known
 	flow         disasm.Flow
 	*windowed
 }
 
+// target returns where an instruction jumps to, as an address in the file; 0 if that is not known.
+func (in *instruction) target() uint64 {
+	if in.ahead == 0 {
+		return 0
+	}
+	return in.addr + uint64(int64(in.ahead)) + 1
+}
+
 // A windowed is what an instruction is that was in a window, and what windows say of it.
 type windowed struct {
-	repeats    bool // a string instruction with a repeat prefix
-	prefetches bool // it asks for a line, at an address that QEMU does not say
+	repeats    bool  // a string instruction with a repeat prefix
+	prefetches bool  // it asks for a line, at an address that QEMU does not say
+	known      bool  // it was in a window before the latest one
+	window     int32 // the latest that it was in
 	op         pipeline.Op
 
 	// Executions and accesses, loads and stores.
@@ -182,10 +207,8 @@ type windowed struct {
 	sampled            float64        // cycles that a sampler by the clock would find it at
 	early              early
 
-	of     *function      // once it was in a window
-	window int            // the latest window that it was in
-	known  bool           // it was in one before
-	mean   [costs]float64 // of its cycles in those before
+	of   *function      // once it was in a window
+	mean [costs]float64 // of its cycles in the windows before the latest one
 	*outcome
 }
 
@@ -229,9 +252,9 @@ func (l *library) whole(addr uint64, code []byte, sizes []int) ([]byte, []int) {
 	return code[:before], sizes[:last]
 }
 
-// instructions finds or makes those of a block. Sizes are those of QEMU's decoder.
-func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) []uint32 {
-	list := make([]uint32, 0, len(sizes))
+// instructions finds or makes those of a block, and appends their numbers to a list. Sizes are those of
+// QEMU's decoder. It returns nil if there are too many.
+func (l *library) instructions(list []uint32, i *image, addr uint64, code []byte, sizes []int) []uint32 {
 	if i.file == nil {
 		l.replaced(i, addr, code, sizes)
 	}
@@ -310,7 +333,9 @@ func (l *library) flow(in *instruction) (inst disasm.Inst, code []byte) {
 	if inst.Bad || inst.Len != len(code) {
 		return disasm.Inst{Addr: in.addr, Bad: true}, code
 	}
-	in.target, in.sample.flow = inst.Target, inst.Flow
+	if in.sample.flow = inst.Flow; inst.Target != 0 {
+		in.ahead = int32(inst.Target - in.addr - 1)
+	}
 	return inst, code
 }
 

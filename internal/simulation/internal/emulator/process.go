@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type run struct {
 	by      map[int]*process // by number; the latest program of each
 	all     []*process
 	whole   function // all windows
-	begun   int      // of the windows
+	begun   int32    // of the windows
 	cycles  float64  // of the windows
 	clock   clock
 	left    []string // programs that were executed outside
@@ -53,13 +54,15 @@ type process struct {
 	parent *process
 	base   uint32   // the blocks up to here are the parent's
 	blocks []*block // the following ones
-	// Of the instructions of all blocks up to here, and the following ones.
-	first   uint32
-	numbers []uint32
-	maps    []mapping
-	counts  string // the file
-	latest  uint32 // the block that was executed last, by the first thread
-	ended   bool
+	room   []block  // for the next ones
+	// How many instructions all blocks up to here have, and the numbers of the following ones. Those of a
+	// block are together: behind a full part are those that begin the next one too.
+	first, n uint32
+	numbers  [][]uint32
+	maps     []mapping
+	counts   string // the file
+	latest   uint32 // the block that was executed last, by the first thread
+	ended    bool
 	// touched are its pages. A forked process shares them with its parent.
 	touched *touched
 	cores   []*core
@@ -230,15 +233,46 @@ func (p *process) define(text string) error {
 	p.run.bytes, p.run.sizes = code, sizes
 	code, sizes = p.run.code.whole(addr, code, sizes)
 	image, bias := p.find(addr)
-	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias, image: image}
-	b.insts = p.run.code.instructions(image, addr-bias, code, sizes)
-	p.numbers = append(p.numbers, b.insts...)
-	for range len(p.run.sizes) - len(b.insts) {
-		p.numbers = append(p.numbers, math.MaxUint32)
+	if len(p.room) == cap(p.room) {
+		p.room = make([]block, 0, blocksRoom)
 	}
+	p.room = append(p.room, block{start: addr, end: addr + uint64(len(code)), bias: bias, image: image})
+	b := &p.room[len(p.room)-1]
+	list := p.run.code.instructions(p.next(), image, addr-bias, code, sizes)
+	b.insts = slices.Clip(list)
+	p.numbered(list, len(p.run.sizes))
 	p.blocks = append(p.blocks, b)
 	p.run.defined.Broadcast()
 	return nil
+}
+
+// How many numbers of instructions a part has, and how many blocks are made at a time.
+const (
+	partNumbers = 1 << 12
+	blocksRoom  = 64
+)
+
+// next returns the place for the numbers of the next block's instructions.
+func (p *process) next() []uint32 {
+	if len(p.numbers) == 0 {
+		p.numbers = [][]uint32{make([]uint32, 0, partNumbers+mostInsns)}
+	}
+	part := p.numbers[len(p.numbers)-1]
+	return part[len(part):]
+}
+
+// numbered adds the instructions of a block that are in the place of next. Further ones are not known.
+func (p *process) numbered(list []uint32, all int) {
+	part := append(p.numbers[len(p.numbers)-1], list...)
+	for range all - len(list) {
+		part = append(part, math.MaxUint32)
+	}
+	p.n += uint32(all)
+	p.numbers[len(p.numbers)-1] = part
+	if len(part) >= partNumbers {
+		next := make([]uint32, 0, partNumbers+mostInsns)
+		p.numbers = append(p.numbers, append(next, part[partNumbers:]...))
+	}
 }
 
 // find returns the image of the code at an address, and how much higher it is in memory.
@@ -281,13 +315,13 @@ func (p *process) number(n uint32) (uint32, bool) {
 	if p == nil || n == math.MaxUint32 {
 		return 0, false
 	}
-	for int(n-p.first) >= len(p.numbers) {
+	for n -= p.first; n >= p.n; {
 		if p.ended {
 			return 0, false
 		}
 		p.run.defined.Wait()
 	}
-	known := p.numbers[n-p.first]
+	known := p.numbers[n/partNumbers][n%partNumbers]
 	return known, known != math.MaxUint32
 }
 

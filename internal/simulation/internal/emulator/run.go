@@ -202,6 +202,7 @@ func (s *Simulation) finish(said *bytes.Buffer) error {
 		}
 		return fmt.Errorf("QEMU failed: %s", lastLine(said.String()))
 	}
+	r.code.end()
 	for _, p := range r.all {
 		if err := p.count(); err != nil && len(p.blocks) > 0 {
 			return err

@@ -7,7 +7,7 @@ import "math"
 type function struct {
 	insts []*instruction // once all windows have ended
 
-	window  int // the number of the latest window that it was in
+	window  int32 // the number of the latest window that it was in
 	now     amounts
 	sum     amounts
 	squares [costs]float64 // of the rest in each window
@@ -32,7 +32,7 @@ type amounts struct {
 }
 
 // enter notes that an instruction is in a window, and reports whether it was in one before.
-func (in *instruction) enter(window int) (known bool) {
+func (in *instruction) enter(window int32) (known bool) {
 	if in.window != window {
 		in.window, in.known = window, in.timed > 0
 		for cost := range in.mean {
@@ -43,7 +43,7 @@ func (in *instruction) enter(window int) (known bool) {
 }
 
 // in returns the amounts of a window.
-func (f *function) in(window int) *amounts {
+func (f *function) in(window int32) *amounts {
 	if f.window != window {
 		f.close()
 		f.window = window

@@ -20,7 +20,7 @@ func TestRelative(t *testing.T) {
 		for w := range windows {
 			n := float64(1 + r.IntN(200))
 			c := 0.5 + r.ExpFloat64()
-			d.id, d.each = w+1, n
+			d.id, d.each = int32(w+1), n
 			d.count(in)
 			d.spend(in, costWaits, c)
 			cycles, instructions = cycles+n*c, instructions+n
@@ -40,7 +40,7 @@ func TestRelative(t *testing.T) {
 func TestFewWindows(t *testing.T) {
 	f := &function{}
 	for w := range windowsLeast - 1 {
-		now := f.in(w + 1)
+		now := f.in(int32(w + 1))
 		now.instructions, now.cycles[costIdeal] = 10, 5
 	}
 	f.close()
@@ -51,7 +51,7 @@ func TestFewWindows(t *testing.T) {
 		t.Errorf("a cost of 0 has a relative variance of %g", got)
 	}
 	for w := range windowsLeast {
-		now := f.in(windowsLeast + w)
+		now := f.in(int32(windowsLeast + w))
 		now.instructions, now.cycles[costIdeal] = 10, 5
 	}
 	f.close()

@@ -232,7 +232,7 @@ func (t *thread) leave(b *block, next uint64) {
 		return
 	}
 	in := t.run.code.look(t.run.code.inst(b.insts[len(b.insts)-1]))
-	addr, target := in.addr+b.bias, in.target+b.bias
+	addr, target := in.addr+b.bias, in.target()+b.bias
 	taken := true
 	switch in.flow {
 	case disasm.CondJump:

@@ -19,7 +19,7 @@ type detailed struct {
 	caches            *caches.Hierarchy
 	ideal, real, full *pipeline.Machine
 
-	id     int     // of the window
+	id     int32   // of the window
 	seen   int     // blocks of the window
 	number uint32  // of the instruction that is executed
 	each   float64 // how many executions one in the window stands for
