@@ -264,6 +264,7 @@ type Hierarchy struct {
 	early      cache // lines that were prefetched into the first level of data, until they are used
 	l3         *Shared
 	tlb1, tlb2 cache
+	recent     *recent // in place of tlb1, if that has one set
 	strides    [256]stride
 	streams    [64]stream
 	lastPage   uint64
@@ -287,12 +288,16 @@ func New(c Config, l3 *Shared) *Hierarchy {
 	if l3 == nil {
 		l3 = NewShared(c)
 	}
-	return &Hierarchy{
+	h := &Hierarchy{
 		lines: uint64(cmp.Or(c.Ahead, streamAhead)),
 		l1i:   newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
 		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
 		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
 	}
+	if n := c.TLB1.Bytes; 0 < n && n <= min(c.TLB1.Ways, mostRecent) {
+		h.recent = newRecent(n)
+	}
+	return h
 }
 
 // An Access is how an access was answered.
@@ -380,10 +385,15 @@ func (h *Hierarchy) translate(page uint64) Level {
 		return First
 	}
 	h.lastPage = page
-	if _, ok := h.tlb1.use(page, 0); ok {
+	if h.recent != nil {
+		if h.recent.use(page) {
+			return First
+		}
+	} else if _, ok := h.tlb1.use(page, 0); ok {
 		return First
+	} else {
+		h.tlb1.fill(page, 0)
 	}
-	h.tlb1.fill(page, 0)
 	if _, ok := h.tlb2.use(page, 0); ok {
 		return Second
 	}
