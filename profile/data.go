@@ -7,18 +7,20 @@ import (
 )
 
 // Mapped returns the place of a process's address in its mapping of code or data, and the
-// mapping's bounds. It is not ok if there is no mapping. Without a mode it is the program's, or
-// else the kernel's.
+// mapping's bounds. It is not ok if there is no mapping. Then the bounds are those of the
+// addresses around it that have none. Without a mode the address is the program's, or else the
+// kernel's.
 func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (at Place, first, last uint64, ok bool) {
+	last = ^uint64(0)
 	var n *node
 	if mode == User || mode == 0 {
-		n = s.processes[pid].at(time).find(addr)
+		n, first, last = s.processes[pid].at(time).around(addr, first, last)
 	}
 	if n == nil && mode != User {
-		n = s.kernel.at(time).find(addr)
+		n, first, last = s.kernel.at(time).around(addr, first, last)
 	}
 	if n == nil {
-		return Place{}, 0, 0, false
+		return Place{}, first, last, false
 	}
 	return placeIn(n, nil, addr), n.start, n.end - 1, true
 }

@@ -38,6 +38,24 @@ func (n *node) find(addr uint64) *node {
 	return nil
 }
 
+// around returns the mapping that an address is in. If it is nil, nothing is mapped from one address
+// to the other, within bounds.
+func (n *node) around(addr, first, last uint64) (in *node, from, to uint64) {
+	for n != nil {
+		switch {
+		case addr < n.start:
+			last = min(last, n.start-1)
+			n = n.left
+		case addr >= n.end:
+			first = max(first, n.end)
+			n = n.right
+		default:
+			return n, first, last
+		}
+	}
+	return nil, first, last
+}
+
 // overlaps says whether anything is mapped in a range.
 func (n *node) overlaps(start, end uint64) bool {
 	for n != nil {

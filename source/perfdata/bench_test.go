@@ -79,7 +79,7 @@ func readFlat(b *testing.B, f *os.File) {
 	}
 	list := make([]perfdata.FlatSample, 0, 1024)
 	for more := true; more; more = len(list) == cap(list) || r.Next() {
-		list = r.NextFlat(list[:0])
+		list = r.NextFlat(list[:0], nil)
 		for i := range list {
 			sink += list[i].IP
 		}

@@ -10,7 +10,7 @@ import (
 type FlatSample struct {
 	Time, IP uint64
 	Value    float64 // what it adds to the count of its event; see [Amount]
-	PID      int32
+	PID, TID int32
 	Event    uint16 // its Index
 	Misc     Misc
 }
@@ -58,24 +58,28 @@ func newFlatLayout(e *Event) flatLayout {
 // Next would return one by one. It stops before a record that is no sample or not yet
 // in memory. It also stops before a sample that does not fit a FlatSample. Next
 // continues there.
-func (r *Reader) NextFlat(dst []FlatSample) []FlatSample {
+//
+// With chains, which have at least the room of dst, it fills in the callchains of the samples.
+// They are valid until the next call of Next or NextFlat. Then it also stops before a sample that
+// has more than a callchain.
+func (r *Reader) NextFlat(dst []FlatSample, chains []Words) []FlatSample {
 	switch {
 	case r.done || r.known.dirty || r.d.big || r.gap.size > 0 || len(r.d.events) == 0 || len(r.d.events) > 1 && len(r.d.idAt) != 1:
 		return dst
 	case r.packed.unpack != nil:
 		u := r.packed.unpack
-		dst, n := r.scanFlat(dst, u.out[u.lo:])
+		dst, n := r.scanFlat(dst, chains, u.out[u.lo:])
 		u.take(n)
 		return dst
 	}
-	dst, n := r.scanFlat(dst, r.data.win.buf[r.data.win.lo:r.data.win.hi])
+	dst, n := r.scanFlat(dst, chains, r.data.win.buf[r.data.win.lo:r.data.win.hi])
 	r.data.win.lo += n
 	return dst
 }
 
 // scanFlat is NextFlat for the records that b begins with. It returns how many bytes
 // they are.
-func (r *Reader) scanFlat(dst []FlatSample, b []byte) ([]FlatSample, int) {
+func (r *Reader) scanFlat(dst []FlatSample, chains []Words, b []byte) ([]FlatSample, int) {
 	le := binary.LittleEndian
 	list := dst[len(dst):cap(dst)]
 	n, at := 0, 0
@@ -103,18 +107,29 @@ func (r *Reader) scanFlat(dst []FlatSample, b []byte) ([]FlatSample, int) {
 				id, k = now, &in.event.flat
 			}
 		}
-		if !k.ok || size < k.least || k.parts && !r.d.events[k.index].layout.whole(rec[recordHeader:]) {
+		if !k.ok || size < k.least || k.parts && chains != nil || k.parts && !r.d.events[k.index].layout.whole(rec[recordHeader:]) {
 			break
 		}
-		if k.callchain && (size-k.least < 8 || le.Uint64(rec[k.least:]) > uint64(size-k.least-8)/8) {
-			break
+		words := uint64(0)
+		if k.callchain {
+			if size-k.least < 8 {
+				break
+			}
+			if words = le.Uint64(rec[k.least:]); words > uint64(size-k.least-8)/8 {
+				break
+			}
 		}
 		to, place := &list[n], (*[24]byte)(rec[k.place:])
-		to.IP, to.PID, to.Time = le.Uint64(place[:]), int32(le.Uint32(place[8:])), le.Uint64(place[16:])
+		to.IP, to.PID, to.TID, to.Time = le.Uint64(place[:]), int32(le.Uint32(place[8:])), int32(le.Uint32(place[12:])), le.Uint64(place[16:])
 		if to.Value = k.fixed; k.period > 0 {
 			to.Value = float64(le.Uint64(rec[k.period:]))
 		}
 		to.Event, to.Misc = k.index, Misc(head>>32)
+		if chains != nil {
+			if chains[n] = (Words{}); words > 0 {
+				chains[n].b = rec[k.least+8:][:8*words]
+			}
+		}
 		n++
 		at += size
 	}

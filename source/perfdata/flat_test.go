@@ -37,7 +37,7 @@ func transcribe(b []byte, opts perfdata.Options, most int) (x transcript, flat i
 	m := perfdata.NewMeter(r)
 	list := make([]perfdata.FlatSample, 0, most)
 	for {
-		for list = r.NextFlat(list[:0]); len(list) > 0; list = r.NextFlat(list[:0]) {
+		for list = r.NextFlat(list[:0], nil); len(list) > 0; list = r.NextFlat(list[:0], nil) {
 			flat += len(list)
 			for _, s := range list {
 				x.flat(r.Events()[s.Event], s)
@@ -87,6 +87,54 @@ func compareFlat(t *testing.T, b []byte) (flat int) {
 		}
 	}
 	return flat
+}
+
+// chainsOf lists the threads and callchains of a file's samples, read so many at a time; 0 is one
+// by one. It also returns how many were read in brief.
+func chainsOf(t *testing.T, path string, most int) (list []string, brief int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := perfdata.NewReader(f, path, perfdata.Options{})
+	if err != nil {
+		return nil, 0
+	}
+	defer r.Close()
+	some, chains := make([]perfdata.FlatSample, 0, most), make([]perfdata.Words, most)
+	for {
+		for some = r.NextFlat(some[:0], chains); len(some) > 0; some = r.NextFlat(some[:0], chains) {
+			brief += len(some)
+			for i := range some {
+				list = append(list, fmt.Sprintf("%d %d %x", some[i].Time, some[i].TID, chains[i].AppendTo(nil)))
+			}
+		}
+		if !r.Next() {
+			return list, brief
+		}
+		if s, ok := r.Record().(*perfdata.Sample); ok {
+			list = append(list, fmt.Sprintf("%d %d %x", s.Time(), s.TID(), s.Callchain().AppendTo(nil)))
+		}
+	}
+}
+
+// TestChains compares samples that are read one by one and in brief.
+func TestChains(t *testing.T) {
+	brief := 0
+	for _, path := range testdata(t) {
+		want, _ := chainsOf(t, path, 0)
+		for _, most := range []int{1, 64} {
+			got, n := chainsOf(t, path, most)
+			if brief += n; !slices.Equal(got, want) {
+				t.Errorf("%s, %d at a time: got %d samples, want %d, or they differ", path, most, len(got), len(want))
+			}
+		}
+	}
+	if brief < 100 {
+		t.Errorf("%d samples were read in brief", brief)
+	}
 }
 
 // TestFlat reads the flat samples of the recordings of testdata, and those of the corpus.

@@ -14,13 +14,14 @@ import (
 type callchains struct {
 	calls  pages[uint32] // by number: threads and places; once they are in the tree, their nodes
 	list   pages[callchain]
-	index  numberIndex  // of their keys; the numbers are theirs and 1
-	recent []recentSet  // by a hash of the calls down to one
-	last   []lastChain  // by thread
-	other  []hashedCall // of a callchain that the next one is not compared with
+	index  numberIndex // of their keys; the numbers are theirs and 1
+	recent []recentSet // by a hash of the calls down to one
+	last   []lastChain // by thread
+	other  lastChain   // one that the next one is not compared with
 
 	waiting []waitingSum
-	hashed  []hashedCall // of the waiting ones
+	hashed  []hashedCall // of the waiting and the last ones; 0 is none
+	path    []hashedCall // of the callchain that is added
 	touched uint64       // what touch read, so that it is read
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
@@ -58,7 +59,6 @@ type amountOf struct {
 // looked up together, so that the processor waits for memory once.
 type waitingSum struct {
 	hashedChain
-	end    int // of its calls
 	key    uint64
 	column int
 	sums   uint32 // the number of the amount, or mixedSums
@@ -68,7 +68,7 @@ type waitingSum struct {
 
 // A hashedChain is the callchain of a sample.
 type hashedChain struct {
-	begin    int // of its calls, among those of all that wait
+	leaf     int32 // the number of its innermost call
 	thread   int32
 	interval int64
 }
@@ -111,15 +111,24 @@ const (
 type lastChain struct {
 	is    chainID
 	words []uint64
-	calls []hashedCall
+	calls []lastCalled
+}
+
+// A lastCalled is the number of a hashedCall.
+type lastCalled struct {
+	number int32
+	mode   profile.Mode
 }
 
 // A hashedCall is the place of a call. The hash is that of the thread and of the calls down to it.
 type hashedCall struct {
 	offset, hash uint64
 	file         uint32
-	mode         profile.Mode
+	outer        int32 // the number of its caller; 0 for none
 }
+
+// mostHashed is how many calls there are before the last callchains are forgotten.
+const mostHashed = 1 << 14
 
 // place returns the place of a call.
 func (h *hashedCall) place() codePlace { return codePlace{h.offset, h.file} }
@@ -137,7 +146,7 @@ const recentThreads, longestRecent = 256, 512
 
 // newCallchains returns callchains with room in the index for so many.
 func newCallchains(room int) callchains {
-	c := callchains{recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads)}
+	c := callchains{recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads), hashed: make([]hashedCall, 1, mostHashed+1<<10)}
 	c.index.make(room)
 	c.calls.add(0)
 	return c
@@ -215,8 +224,8 @@ func (c *callchains) sumsOf(col int32, a *perfdata.Amount) uint32 {
 // ones that were hashed.
 func (s *Stacks) add(chain hashedChain, col int, a *perfdata.Amount) {
 	c := &s.calls
-	w := waitingSum{hashedChain: chain, end: len(c.hashed), column: col, sums: c.sumsOf(int32(col), a), amount: *a}
-	w.key = mix(mix(c.hashed[w.end-1].hash^uint64(w.interval), seeds[1])^uint64(w.sums), seeds[0])
+	w := waitingSum{hashedChain: chain, column: col, sums: c.sumsOf(int32(col), a), amount: *a}
+	w.key = mix(mix(c.hashed[w.leaf].hash^uint64(w.interval), seeds[1])^uint64(w.sums), seeds[0])
 	c.waiting = append(c.waiting, w)
 }
 
@@ -235,8 +244,10 @@ func (s *Stacks) find() {
 	for i := range c.waiting {
 		w := &c.waiting[i]
 		if w.number, _, _ = c.look(w.key); w.number == 0 {
-			for n := w.end - 1; n >= max(w.begin, w.end-6); n-- {
-				c.touched += uint64(c.recent[c.hashed[n].hash%recentSets].calls[0].low) + uint64(s.code.touch(c.hashed[n].place()))
+			for n, i := w.leaf, 0; n > 0 && i < 6; i++ {
+				h := &c.hashed[n]
+				c.touched += uint64(c.recent[h.hash%recentSets].calls[0].low) + uint64(s.code.touch(h.place()))
+				n = h.outer
 			}
 		}
 	}
@@ -252,11 +263,11 @@ func (s *Stacks) find() {
 			chain.high = ^chain.high // the next sample begins another one
 		}
 	}
-	c.waiting, c.hashed = c.waiting[:0], c.hashed[:0]
+	c.waiting = c.waiting[:0]
 }
 
 // chainOf hashes the callchain of a sample.
-func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) hashedChain {
+func (s *Stacks) chainOf(x *chained) hashedChain {
 	c := &s.calls
 	if len(c.waiting) >= mostWaiting {
 		s.find()
@@ -266,66 +277,87 @@ func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) hashedChain {
 		*c = newCallchains(0)
 		s.code.forget()
 	}
-	s.wordsOf(rec)
-	in, thread := s.code.space(rec.PID(), time), s.thread(rec, time)
-	out := hashedChain{begin: len(c.hashed), thread: thread}
-	if s.spans.wanted {
-		out.interval = s.r.contexts.number(rec)
+	if len(c.hashed) > mostHashed {
+		s.find()
+		c.forget()
 	}
-	calls, lacks := s.hashed(rec, time, &in, thread)
+	out, lacks := hashedChain{thread: s.thread(x)}, flaws(0)
+	if s.spans.wanted {
+		out.interval = s.r.contexts.number(x.stamp)
+	}
+	out.leaf, lacks = s.hashed(x, out.thread)
 	for i := 0; lacks > 0; i, lacks = i+1, lacks>>1 {
 		s.flawed[i] += int64(lacks & 1)
 	}
-	c.hashed = append(c.hashed, calls...)
 	return out
 }
 
-// hashed returns the calls of a sample, and what they lack. The outer calls are mostly those of the
-// thread's sample before, where the words of the record are the same.
-func (s *Stacks) hashed(rec *perfdata.Sample, time uint64, in *codeSpace, thread int32) ([]hashedCall, flaws) {
-	c, n, tid := &s.calls, len(s.words), int32(rec.TID())
-	last, is := &c.last[uint32(tid)%recentThreads], chainID{tid, thread, in.user, in.kernel, s.truncated(rec)}
-	compared := n <= longestRecent && s.unwind.unwinder == nil && rec.Event().BranchType&perffile.BranchCallStack == 0
+// forget forgets the last callchains.
+func (c *callchains) forget() {
+	c.hashed = append(c.hashed[:0], hashedCall{})
+	for i := range c.last {
+		c.last[i].words = c.last[i].words[:0]
+	}
+}
+
+// hashed returns the number of the innermost call of a sample, and what its calls lack. The outer
+// calls are mostly those of the thread's sample before, where the words of the record are the same.
+func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
+	c, in := &s.calls, s.code.space(int(x.pid), x.time)
+	last, is := &c.last[uint32(x.tid)%recentThreads], chainID{x.tid, thread, in.user, in.kernel, x.truncated()}
+	compared := x.words.Len() <= longestRecent && s.unwind.unwinder == nil && x.event.BranchType&perffile.BranchCallStack == 0
 	same, outer := 0, 0
 	if compared && last.is == is {
-		same, outer = last.common(s.words)
+		same, outer = last.common(x.words)
 	}
-	lacks, mode := s.linksOf(rec, time, same, is.truncated)
+	lacks, mode := s.linksOf(x, same, is.truncated)
 	if is.truncated && same > 0 {
 		outer++ // what is missing
 	}
 	if same > 0 && (mode != last.calls[outer].mode || lacks&(1<<flawDeferred) != 0) {
 		same, outer = 0, 0
-		lacks, _ = s.linksOf(rec, time, same, is.truncated)
+		lacks, _ = s.linksOf(x, same, is.truncated)
 	}
-	hash, calls := threadHash(thread), &c.other
-	if compared && lacks&(1<<flawDeferred) == 0 {
-		calls, last.is = &last.calls, is
-		last.words, s.words = s.words, last.words
+	if !compared || lacks&(1<<flawDeferred) != 0 {
+		last = &c.other
 	}
-	if *calls = (*calls)[:outer]; outer > 0 {
-		hash = last.calls[outer-1].hash
+	last.keep(is, same, x.words)
+	calls, hash := last.calls[:outer], threadHash(thread)
+	if outer > 0 {
+		leaf = calls[outer-1].number
+		hash = c.hashed[leaf].hash
 	}
 	for i := len(s.chain) - 1; i >= 0; i-- {
-		place := s.code.placeOf(in, s.chain[i])
+		place := s.code.placeOf(&in, s.chain[i])
 		hash = place.hash(hash)
-		*calls = append(*calls, hashedCall{place.offset, hash, place.file, s.chain[i].mode})
+		c.hashed = append(c.hashed, hashedCall{place.offset, hash, place.file, leaf})
+		leaf = int32(len(c.hashed) - 1)
+		calls = append(calls, lastCalled{leaf, s.chain[i].mode})
 	}
-	return *calls, lacks
+	last.calls = calls
+	return leaf, lacks
+}
+
+// keep notes the words of a callchain. So many of the outermost are those of the last one.
+func (l *lastChain) keep(is chainID, same int, words perfdata.Words) {
+	l.is, l.words = is, l.words[:same]
+	for i := words.Len() - 1 - same; i >= 0; i-- {
+		l.words = append(l.words, words.At(i))
+	}
 }
 
 // common returns how many of the outermost words are those of the last callchain, and how many
 // calls these are. The next word is the same as well, and an address: so the mode of all is its mode.
-func (l *lastChain) common(words []uint64) (same, calls int) {
-	a, b := words, l.words
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		if a[len(a)-1] < perffile.ContextMax {
+func (l *lastChain) common(words perfdata.Words) (same, calls int) {
+	n := words.Len()
+	for same < min(n, len(l.words)) && l.words[same] == words.At(n-1-same) {
+		if l.words[same] < perffile.ContextMax {
 			calls++
 		}
-		a, b = a[:len(a)-1], b[:len(b)-1]
+		same++
 	}
-	for same = len(words) - len(a); same > 0; {
-		if same--; words[len(words)-1-same] < perffile.ContextMax {
+	for same > 0 {
+		if same--; l.words[same] < perffile.ContextMax {
 			return same, calls - 1
 		}
 	}
@@ -343,22 +375,24 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 	if number > 0 {
 		return number
 	}
-	calls, before := c.hashed[w.begin:w.end-1], c.calls.n
-	n, caller := len(calls), uint32(0)
-	for n > 0 && caller == 0 {
-		if caller = c.known(calls[n-1].hash); caller == 0 {
-			n--
+	leaf, before, caller := &c.hashed[w.leaf], c.calls.n, uint32(0)
+	c.path = c.path[:0]
+	for n := leaf.outer; n > 0 && caller == 0; {
+		h := &c.hashed[n]
+		if caller = c.known(h.hash); caller == 0 {
+			c.path = append(c.path, *h)
 		}
+		n = h.outer
 	}
 	if hash := threadHash(w.thread); caller == 0 {
 		if caller = c.known(hash); caller == 0 {
 			c.call(hash, threadCall|uint32(w.thread))
 		}
 	}
-	for _, call := range calls[n:] {
-		c.call(call.hash, s.code.number(call.place()))
+	for i := len(c.path) - 1; i >= 0; i-- {
+		c.call(c.path[i].hash, s.code.number(c.path[i].place()))
 	}
-	is := callchain{uint32(w.key), uint32(w.key >> 32), 0, caller, s.code.number(c.hashed[w.end-1].place()) | w.sums<<placeBits}
+	is := callchain{uint32(w.key), uint32(w.key >> 32), 0, caller, s.code.number(leaf.place()) | w.sums<<placeBits}
 	if c.calls.n > before {
 		*c.calls.at(c.calls.n - 1) |= lastCall
 		is.leaf |= furtherCalls
@@ -379,13 +413,6 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 func (s *Stacks) full() bool {
 	c := &s.calls
 	return c.memory() > max(s.limit()-s.memory(), s.limit()/4) || c.list.n >= maxChains || c.calls.n >= maxCalls || s.code.places.n >= 2*maxCodePlaces
-}
-
-// wordsOf fills in the addresses and markers of a sample's callchain.
-func (s *Stacks) wordsOf(rec *perfdata.Sample) {
-	if s.words = s.words[:0]; s.chains {
-		s.words = rec.Callchain().AppendTo(s.words)
-	}
 }
 
 // settle makes stacks of the callchains. The places of all of them are looked up at once. Of the

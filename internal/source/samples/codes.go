@@ -33,7 +33,8 @@ type codes struct {
 	frames  []int32 // of the lists
 }
 
-// A window is a mapping: addresses of a space that are next to each other in a file.
+// A window is a mapping: addresses of a space that are next to each other in a file, or between
+// mappings.
 type window struct {
 	space       uint32 // as Spaces.Number has it
 	file        uint32 // its number
@@ -42,7 +43,7 @@ type window struct {
 }
 
 // userWindows is how many mappings of processes are remembered, a power of two.
-const userWindows = 64
+const userWindows = 256
 
 // A codePlace is a place in the code by the number of its file.
 type codePlace struct {
@@ -150,7 +151,10 @@ func (c *windows) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace
 // far is place for another mapping than those that are remembered.
 func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint32, w *window) codePlace {
 	at, low, last, ok := c.spaces.Mapped(in.time, in.pid, addr, mode)
-	if !ok || last-low+1 == 0 {
+	if !ok && mode == profile.User {
+		at.Offset = addr // many words of callchains are no addresses of code
+	}
+	if !ok && mode != profile.User || last-low+1 == 0 {
 		at = c.spaces.Find(in.time, in.pid, addr, mode)
 		return codePlace{at.Offset, c.files.of(at.File)}
 	}
@@ -160,10 +164,10 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 
 // placeOf returns the place of a link.
 func (c *codes) placeOf(in *codeSpace, l link) codePlace {
-	if l == (link{addr: truncatedLink}) {
+	if l.mode == truncatedMode {
 		return codePlace{file: truncatedFile}
 	}
-	return c.place(in, l.place(), l.mode)
+	return c.place(in, l.place, l.mode)
 }
 
 // number returns the number of a place.

@@ -134,18 +134,25 @@ func (c *contexts) of(rec *perfdata.Sample) context {
 		}
 	}
 	if c.interval {
-		x.interval = c.number(rec)
+		x.interval = c.number(timeOf(rec))
 	}
 	return x
 }
 
-// number returns the interval that a sample is in. Those of one processor may come
+// timeOf returns the time of a sample, noTimes if it has none.
+func timeOf(rec *perfdata.Sample) uint64 {
+	if !rec.Has(perffile.SampleTime) {
+		return noTimes
+	}
+	return rec.Time()
+}
+
+// number returns the interval that the time of a sample is in. Those of one processor may come
 // before the first that was read.
-func (c *contexts) number(rec *perfdata.Sample) int64 {
-	if !rec.Has(perffile.SampleTime) || rec.Time() >= noTimes {
+func (c *contexts) number(now uint64) int64 {
+	if now >= noTimes {
 		return noTime
 	}
-	now := rec.Time()
 	if now < c.origin {
 		return -int64(min((c.origin-now-1)/c.step, math.MaxInt64-1)) - 1
 	}

@@ -161,7 +161,7 @@ func (f *feed) now(time uint64) uint64 {
 // has to be read in full.
 func (f *feed) scan() bool {
 	b := f.open
-	b.samples = f.in.NextFlat(b.samples)
+	b.samples = f.in.NextFlat(b.samples, nil)
 	if len(b.samples) < cap(b.samples) {
 		return false
 	}

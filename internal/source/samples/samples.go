@@ -304,7 +304,7 @@ func (r *Reader) hand(p phase) error {
 func (r *Reader) scan(p phase) {
 	if p == eventsOnly && r.feed.state == timed {
 		for list := r.feed.open.samples[:0]; len(list) == 0 || len(list) == cap(list); {
-			if list = r.in.NextFlat(list[:0]); len(list) == 0 {
+			if list = r.in.NextFlat(list[:0], nil); len(list) == 0 {
 				return
 			}
 		}

@@ -91,8 +91,11 @@ type Stacks struct {
 	threads   map[threadKey]int32           // the frames of threads
 	recent    [recentThreads]recentThread
 
-	chain []link // of the sample
-	words []uint64
+	chain  []link // of the sample
+	events []*perfdata.Event
+
+	brief   []perfdata.FlatSample // some samples, if nothing else matters than their callchains
+	chained []perfdata.Words
 
 	likely int // callchains, not more than fit
 	chains bool
@@ -131,11 +134,35 @@ type frameKey struct {
 	cgroup  uint64
 }
 
-// A link is an address of a callchain.
+// A chained is what a stack needs of a sample.
+type chained struct {
+	time     uint64 // as spaces have it
+	stamp    uint64 // its own, noTimes for none
+	ip       uint64
+	pid, tid int32
+	mode     profile.Mode
+	event    *perfdata.Event
+	cgroup   uint64
+	words    perfdata.Words   // of its callchain
+	whole    *perfdata.Sample // nil if nothing else matters
+}
+
+// A link is the place of a call, as an address.
 type link struct {
-	addr  uint64
+	place uint64
 	mode  profile.Mode
-	exact bool // the instruction itself, and not where a call returns to
+}
+
+// truncatedMode is that of the callers of a callchain that was too long.
+const truncatedMode profile.Mode = math.MaxUint8
+
+// linkTo returns the link to an address. That of a call is before the address that it returns to,
+// since it may be the function's last instruction. An exact one is the instruction itself.
+func linkTo(addr uint64, mode profile.Mode, exact bool) link {
+	if !exact && addr > 0 {
+		addr--
+	}
+	return link{addr, mode}
 }
 
 // Limits of what a file can make Stacks remember.
@@ -215,7 +242,7 @@ func (s *Stacks) readSamples() error {
 	defer r.in.Close()
 	r.feed.close() // samples do not go through it
 	s.calls = newCallchains(s.likely)
-	for r.in.Next() {
+	for s.scan(); r.in.Next(); s.scan() {
 		r.feed.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
 			s.sample(rec)
@@ -356,6 +383,15 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
+	s.events = s.r.in.Events()
+	s.r.feed.now(0) // decides whether samples have times
+	brief := s.r.keep == nil && s.r.waits == nil && !s.r.cgroups && s.r.feed.state == timed
+	for _, e := range s.events {
+		brief = brief && e.SampleType&perffile.SampleStackUser == 0 && e.BranchType&perffile.BranchCallStack == 0
+	}
+	if brief {
+		s.brief, s.chained = make([]perfdata.FlatSample, 0, scannedTogether), make([]perfdata.Words, scannedTogether)
+	}
 	if !s.r.keep.code() && s.unwind.unwinder == nil { // places are looked up file by file
 		s.r.opts.Symbols.Ordered = true
 		s.r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
@@ -364,6 +400,38 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 	}
 	s.code.leaves = newPlaces(s.r.opts.By, 0, nil, s.r.functions())
 	s.code.leaves.begin(s.columns)
+}
+
+// scannedTogether is how many samples are decoded in brief together.
+const scannedTogether = 64
+
+// scan adds the next samples to their stacks, if nothing matters but their callchains.
+func (s *Stacks) scan() {
+	for r := s.r; s.brief != nil; {
+		s.brief = r.in.NextFlat(s.brief[:0], s.chained)
+		for i := range s.brief {
+			f := &s.brief[i]
+			x := chained{time: f.Time, stamp: f.Time, ip: f.IP, pid: f.PID, tid: f.TID, mode: profile.Mode(f.Mode()), cgroup: noCgroup, words: s.chained[i]}
+			if x.time >= noTimes {
+				x.time = r.last
+			} else {
+				r.first, r.last = min(r.first, x.time), max(r.last, x.time)
+			}
+			if int(f.Event) >= len(r.column) || r.column[f.Event] < 0 {
+				r.order.left++
+				continue
+			}
+			col := int(r.column[f.Event])
+			if f.Misc&perffile.MiscExactIP != 0 {
+				r.order.exact[col]++
+			}
+			x.event = s.events[f.Event]
+			s.add(s.chainOf(&x), col, &perfdata.Amount{Event: x.event, Value: f.Value})
+		}
+		if len(s.brief) < cap(s.brief) {
+			return
+		}
+	}
 }
 
 // sample adds a sample to its stack.
@@ -394,7 +462,11 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				continue
 			}
 			if !asked {
-				chain, asked = s.chainOf(rec, time), true
+				x := chained{time, timeOf(rec), rec.IP(), int32(rec.PID()), int32(rec.TID()), profile.Mode(rec.Mode()), rec.Event(), noCgroup, rec.Callchain(), rec}
+				if r.cgroups && rec.Has(perffile.SampleCgroup) {
+					x.cgroup = rec.Cgroup()
+				}
+				chain, asked = s.chainOf(&x), true
 			}
 			s.add(chain, col, &list[i])
 		}
@@ -411,15 +483,6 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64) bool {
 		}
 	}
 	return !keep.code() || keep.place(s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode())), s.r.functions())
-}
-
-// place returns the address of a link's place. That of a call is before the address that it
-// returns to, since it may be the function's last instruction.
-func (l link) place() uint64 {
-	if !l.exact && l.addr > 0 && l.addr != truncatedLink {
-		return l.addr - 1
-	}
-	return l.addr
 }
 
 // fold makes room: it keeps the half of the nodes that have most samples. The other
@@ -504,12 +567,8 @@ type threadKey struct {
 }
 
 // thread returns the frame of a sample's thread.
-func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
-	tid, k := int32(rec.TID()), threadKey{cgroup: noCgroup}
-	if s.r.cgroups && rec.Has(perffile.SampleCgroup) {
-		k.cgroup = rec.Cgroup()
-	}
-	k.name = s.spaces.Comm(time, int(tid))
+func (s *Stacks) thread(x *chained) int32 {
+	tid, k := x.tid, threadKey{s.spaces.Comm(x.time, int(x.tid)), x.cgroup}
 	known := &s.recent[uint32(tid)%recentThreads]
 	if known.frame > 0 && known.tid == tid && known.is == k {
 		return known.frame - 1
@@ -528,23 +587,24 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 }
 
 // linksOf fills in the addresses of a sample's callchain, the innermost first, which is that
-// of the sample. It leaves out so many of the outermost words. Call wordsOf before. It returns
-// what the callchain lacks, and the mode at the end.
-func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64, outer int, truncated bool) (lacks flaws, mode profile.Mode) {
-	mode = profile.Mode(rec.Mode())
-	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
+// of the sample. It leaves out so many of the outermost words. It returns what the callchain
+// lacks, and the mode at the end.
+func (s *Stacks) linksOf(x *chained, outer int, truncated bool) (lacks flaws, mode profile.Mode) {
+	mode = x.mode
+	s.chain = append(s.chain[:0], link{x.ip, mode})
 	if !s.chains {
 		return 0, mode
 	}
-	lbr := rec.Event().BranchType&perffile.BranchCallStack != 0
+	lbr := x.event.BranchType&perffile.BranchCallStack != 0
 	exact, first, user, own := true, true, false, mode
-	for _, addr := range s.words[:len(s.words)-outer] {
+	for i := range x.words.Len() - outer {
+		addr := x.words.At(i)
 		if addr >= perffile.ContextMax {
 			if addr == perffile.ContextUserDeferred {
 				return 1 << flawDeferred, mode
 			}
 			mode, exact = modeOf(addr), true
-			if lbr && mode == profile.User && s.branches(rec) {
+			if lbr && mode == profile.User && s.branches(x.whole) {
 				return 0, mode
 			}
 			continue
@@ -553,37 +613,35 @@ func (s *Stacks) linksOf(rec *perfdata.Sample, time uint64, outer int, truncated
 		// The chain is of the interrupt: it begins where the sample was taken, or for
 		// precise events near it.
 		if !first || mode != own {
-			s.chain = append(s.chain, link{addr, mode, exact})
+			s.chain = append(s.chain, linkTo(addr, mode, exact))
 		}
 		first, exact = false, false
 	}
 	if !user && outer == 0 {
-		lacks |= s.unwound(rec, time)
+		lacks |= s.unwound(x.whole, x.time)
 	}
 	if truncated {
 		if lacks |= 1 << flawTruncated; outer == 0 {
-			s.chain = append(s.chain, link{addr: truncatedLink})
+			s.chain = append(s.chain, link{mode: truncatedMode})
 		}
 	}
 	return lacks, mode
 }
 
 // truncated reports whether a callchain is as long as can be recorded.
-func (s *Stacks) truncated(rec *perfdata.Sample) bool {
-	addrs, limit := 0, cmp.Or(int(rec.Event().MaxStack), defaultMaxStack)
-	if len(s.words) < limit {
+func (x *chained) truncated() bool {
+	n := x.words.Len()
+	addrs, limit := 0, cmp.Or(int(x.event.MaxStack), defaultMaxStack)
+	if n < limit {
 		return false
 	}
-	for _, addr := range s.words {
-		if addr < perffile.ContextMax {
+	for i := range n {
+		if x.words.At(i) < perffile.ContextMax {
 			addrs++
 		}
 	}
 	return addrs >= limit
 }
-
-// truncatedLink stands for the callers of a callchain that was too long.
-const truncatedLink = math.MaxUint64
 
 // branches adds a user's callchain from the processor's stack of open calls, as perf's
 // resolve_lbr_callchain_sample does: the latest branch led into the innermost
@@ -594,10 +652,10 @@ func (s *Stacks) branches(rec *perfdata.Sample) bool {
 		return false
 	}
 	if profile.Mode(rec.Mode()) != profile.User {
-		s.chain = append(s.chain, link{b.At(0).To, profile.User, true})
+		s.chain = append(s.chain, link{b.At(0).To, profile.User})
 	}
 	for i := range b.Len() {
-		s.chain = append(s.chain, link{b.At(i).From, profile.User, true})
+		s.chain = append(s.chain, link{b.At(i).From, profile.User})
 	}
 	return true
 }

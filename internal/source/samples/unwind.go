@@ -27,8 +27,11 @@ func (u *userStacks) begin(s *Stacks) {
 // that lacks.
 func (s *Stacks) unwound(rec *perfdata.Sample, time uint64) flaws {
 	u := &s.unwind
+	if u.unwinder == nil {
+		return 0
+	}
 	abi, regs := rec.RegsUser()
-	if u.unwinder == nil || abi == perffile.RegsNone || !rec.Has(perffile.SampleStackUser) {
+	if abi == perffile.RegsNone || !rec.Has(perffile.SampleStackUser) {
 		return 0 // a thread of the kernel has no user
 	}
 	u.state = userState{Wide: abi == perffile.Regs64, Mask: rec.Event().RegsUser, Registers: regs.AppendTo(u.state.Registers[:0]), Stack: rec.StackUser()}
@@ -39,11 +42,11 @@ func (s *Stacks) unwound(rec *perfdata.Sample, time uint64) flaws {
 		calls = calls[1:] // it is where the sample was taken
 	}
 	for _, c := range calls {
-		s.chain = append(s.chain, link{c.Addr, profile.User, c.Exact})
+		s.chain = append(s.chain, linkTo(c.Addr, profile.User, c.Exact))
 	}
 	switch end {
 	case stackCut, stackUnlimited:
-		s.chain = append(s.chain, link{addr: truncatedLink})
+		s.chain = append(s.chain, link{mode: truncatedMode})
 		return 1 << flawCut
 	case stackUnknown:
 		return 1 << flawUnknown
