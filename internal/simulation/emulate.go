@@ -126,6 +126,7 @@ func (o *Options) emulation(core *Core) emulator.Options {
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
 			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / float64(core.Walkers())},
 		Period: gap, Warm: warm, Windows: windows, Progress: o.Progress,
+		Ended: func() { limitMemory(enoughAlone, 400) },
 	}
 }
 

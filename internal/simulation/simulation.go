@@ -196,7 +196,7 @@ func raise(limit int) {
 		if debug.SetMemoryLimit(-1) != int64(limit) {
 			return // there is another one
 		}
-		limit = max(limit, int(m.HeapAlloc+m.HeapAlloc/8))
+		limit = max(limit, int(m.HeapAlloc/8+m.HeapInuse+m.Sys-m.HeapSys)) // it is of all, and not of the heap alone
 		debug.SetMemoryLimit(int64(limit))
 		raise(limit)
 	}, limit)

@@ -40,6 +40,8 @@ type Options struct {
 	phase                 uint64 // of windows: they are elsewhere with another one
 	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
 	Progress func(Progress)
+	// Ended is called when the program has ended: there is more memory for what follows. Nil: nobody asks.
+	Ended func()
 }
 
 // Latencies are how many cycles an access is late.
@@ -186,6 +188,9 @@ func (s *Simulation) emulate(ctx context.Context, c *Command, target, plugin str
 	<-accepted
 	l.close()
 	r.ended.Wait()
+	if r.options.Ended != nil {
+		r.options.Ended()
+	}
 	s.State, s.Partial = cmd.ProcessState, ctx.Err() != nil
 	return s.finish(said)
 }
