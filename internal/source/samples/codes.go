@@ -43,7 +43,7 @@ type window struct {
 }
 
 // userWindows is how many mappings of processes are remembered, a power of two.
-const userWindows = 256
+const userWindows = 64
 
 // A codePlace is a place in the code by the number of its file.
 type codePlace struct {
