@@ -462,7 +462,8 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				continue
 			}
 			if !asked {
-				x := chained{time, timeOf(rec), rec.IP(), int32(rec.PID()), int32(rec.TID()), profile.Mode(rec.Mode()), rec.Event(), noCgroup, rec.Callchain(), rec}
+				x := chained{time: time, stamp: timeOf(rec), ip: rec.IP(), pid: int32(rec.PID()), tid: int32(rec.TID()), mode: profile.Mode(rec.Mode()),
+					event: rec.Event(), cgroup: noCgroup, words: rec.Callchain(), whole: rec}
 				if r.cgroups && rec.Has(perffile.SampleCgroup) {
 					x.cgroup = rec.Cgroup()
 				}
