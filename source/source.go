@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation"
@@ -107,6 +108,13 @@ type Recording struct {
 	parts  []perfdata.Part // of a directory
 	close  func() error
 	read   bool // somebody reads the stream
+
+	// Progress, if it is not nil, is told how many bytes were read, and how many there are: -1
+	// in a stream before its end. A file that is read again has more than its size read. Calls
+	// may be concurrent.
+	Progress func(read, size int64)
+	passed   atomic.Int64
+	size     int64
 }
 
 // Open opens a recording; "-" is standard input.
@@ -139,14 +147,20 @@ func openDir(name string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{name: name, format: &formats[0], file: d.Head, parts: d.Parts, close: d.Close}, nil
+	r := &Recording{name: name, format: &formats[0], parts: d.Parts, close: d.Close}
+	r.file, _ = r.watch(d.Head).(io.ReadSeeker)
+	for i := range r.parts {
+		r.parts[i].R = r.watch(r.parts[i].R)
+	}
+	return r, nil
 }
 
 // New opens the recording that src holds. The name is for messages. Of a stream it
 // waits for no more than it takes to recognise what comes out of it.
 func New(src io.Reader, name string) (*Recording, error) {
 	r := &Recording{name: name, close: func() error { return nil }}
-	f, ok := seekable(src) // from its beginning, wherever it was read to
+	src = r.watch(src)
+	f, ok := src.(watchedFile)
 	b := bufio.NewReaderSize(src, headSize)
 	var err error
 	if r.format, err = recognise(b, name); err != nil {
@@ -191,17 +205,6 @@ func peek(b *bufio.Reader) ([]byte, error) {
 		head, _ = b.Peek(b.Buffered())
 	}
 	return head, err
-}
-
-// seekable returns what can be read at any place, as a file can and a pipe cannot. It is
-// at its beginning then.
-func seekable(src io.Reader) (io.ReadSeeker, bool) {
-	f, ok := src.(io.ReadSeeker)
-	if _, at := src.(io.ReaderAt); !ok || !at {
-		return nil, false
-	}
-	_, err := f.Seek(0, io.SeekStart)
-	return f, err == nil
 }
 
 // A formatError is an ErrFormat that says what is wrong in its own words.

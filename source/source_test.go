@@ -30,6 +30,42 @@ func Example() {
 	// Output: perf-stat-csv from skylakex: 4 events, 2 scopes
 }
 
+// TestProgress: Progress gets what is read of a file or a stream. A file is read twice.
+func TestProgress(t *testing.T) {
+	text, err := os.ReadFile("../examples/smt-skylakex.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, last := int64(len(text)), [2]int64{}
+	all := func(r *source.Recording) {
+		t.Helper()
+		r.Progress = func(read, size int64) { last = [2]int64{read, size} }
+		tables := r.Tables(0)
+		for tables.Next() {
+		}
+		if err := tables.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := source.Open("../examples/smt-skylakex.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for n := int64(2); n < 4; n++ { // it was recognised by its beginning, which is all of it
+		if all(f); last != [2]int64{n * size, size} {
+			t.Errorf("read and size of a file of %d are %d", size, last)
+		}
+	}
+	s, err := source.New(io.MultiReader(strings.NewReader(string(text))), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all(s); last != [2]int64{size, size} {
+		t.Errorf("read and size of a stream of %d are %d", size, last)
+	}
+}
+
 func TestNew(t *testing.T) {
 	for text, want := range map[string]string{
 		"Lat Threshold | Sample Count\n3 | 10\n4 | 5\n":                     "threshold-table",

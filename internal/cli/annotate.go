@@ -85,7 +85,7 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 		}
 		args, run = append([]string{name}, args...), last
 	}
-	recs, err := c.recordings(args[0])
+	recs, err := a.recordings(c, args[0])
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (a *app) runAudit(c *common, files []string) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	recs, err := c.recordings(files...)
+	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
 	}

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/cyclestack/cyclestack/internal/amount"
 	"github.com/cyclestack/cyclestack/internal/penalties"
+	"github.com/cyclestack/cyclestack/internal/progress"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/model"
@@ -134,10 +136,13 @@ func (a *app) measure(cmd *cobra.Command, f *calibrateFlags, size int) (*calibra
 		id = "unknown" // what is measured is right all the same
 	}
 	options := calibrate.Options{Quick: f.quick, Pin: f.logical >= 0, CPU: f.logical, MaxSize: size, Realtime: f.realtime}
-	if err, ok := a.err.(*os.File); ok && term.IsTerminal(int(err.Fd())) {
-		options.Progress = func(what string) { fmt.Fprintf(err, "\r\x1b[Kmeasuring: %s", what) }
-		defer fmt.Fprint(err, "\r\x1b[K")
-	}
+	var what atomic.Value
+	options.Progress = func(name string) { what.Store("measuring: " + name) }
+	line := progress.On(a.err, func(time.Duration) string {
+		text, _ := what.Load().(string)
+		return text
+	})
+	defer line.End()
 	r, err := calibrate.Run(cmd.Context(), options)
 	if err != nil {
 		return nil, machineError(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/optional"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/progress"
 )
 
 // The exit statuses.
@@ -57,7 +58,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	kernel   measure.Kernel
-	other    *Executable // whose commands these are; nil for those of this package
+	other    *Executable     // whose commands these are; nil for those of this package
+	files    *progress.Files // the progress of the command; nil if it shows none
 }
 
 // Main runs the program with the arguments behind its name and returns its
@@ -82,6 +84,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err == nil {
 		cmd, err = root.ExecuteContextC(ctx)
 	}
+	a.files.End()
 	if err == nil {
 		return exitDone
 	}

@@ -128,7 +128,7 @@ func (a *app) recordingCore(c *common, f *coreFlags, r *core.Request) error {
 		return err
 	}
 	c.cpu = "" // the recording has a processor of its own
-	recs, err := c.recordings(r.Args[0])
+	recs, err := a.recordings(c, r.Args[0])
 	if err != nil {
 		return err
 	}

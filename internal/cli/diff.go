@@ -101,7 +101,7 @@ func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	recs, err := c.recordings()
+	recs, err := a.recordings(c)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (a *app) runExplain(c *common, full bool, code profile.Config, name string,
 	if strings.TrimSpace(name) == "" {
 		return usageError("name a node (cyclestack models --cpu NAME prints the trees)")
 	}
-	recs, err := c.recordings(files...)
+	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *app) measured(c *common, name string) (*resolve.Method, *account.Accoun
 	if err != nil {
 		return nil, nil, false
 	}
-	recs, err := c.recordings(file)
+	recs, err := a.recordings(c, file)
 	if err != nil {
 		return nil, nil, false
 	}

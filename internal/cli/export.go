@@ -59,7 +59,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	if err != nil {
 		return err
 	}
-	recs, err := c.recordings(files...)
+	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	return a.write(c, func(out io.Writer) error {
 		left, err := format.Save(out, p.Profile, c.output)
 		if format.Bare {
+			a.files.End()
 			for _, n := range append(spell.Texts(p.Notes), left.Notes()...) {
 				fmt.Fprintf(a.err, "note: %s\n", oneLine(n))
 			}

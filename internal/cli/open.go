@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/progress"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/shell"
@@ -42,6 +44,19 @@ func (c *common) recordings(files ...string) (*recorded.Recordings, error) {
 	}
 	recs := recorded.New(r, files...)
 	recs.Say, recs.Note = spelled, noteText
+	return recs, nil
+}
+
+// recordings are those of a command that shows on a terminal how far it is.
+func (a *app) recordings(c *common, files ...string) (*recorded.Recordings, error) {
+	recs, err := c.recordings(files...)
+	if err != nil {
+		return nil, err
+	}
+	if a.files == nil {
+		a.files = progress.Of(a.err)
+	}
+	recs.Progress = func(name string, read, size int64) { a.files.Read(oneLine(filepath.Base(name)), read, size) }
 	return recs, nil
 }
 

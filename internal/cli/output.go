@@ -23,7 +23,7 @@ func (a *app) document(c *common, document any, inputs ...string) error {
 
 // documentOf writes the document that is made of the recordings in files.
 func (a *app) documentOf(c *common, files []string, make func(*recorded.Recordings) (any, error)) error {
-	recs, err := c.recordings(files...)
+	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
 	}
@@ -37,13 +37,16 @@ func (a *app) documentOf(c *common, files []string, make func(*recorded.Recordin
 
 // writeTo is write for another stream than standard output.
 func (a *app) writeTo(stream io.Writer, c *common, print func(io.Writer) error, inputs ...string) error {
+	to := func(end io.Writer) func(io.Writer) error {
+		return func(out io.Writer) error { return print(a.files.Writer(out, end)) }
+	}
 	switch {
 	case c.output == "-" || c.output == "" && stream == a.out:
-		return output.Gather(a.out, "standard output", print)
+		return output.Gather(a.out, "standard output", to(a.out))
 	case c.output == "":
-		return output.Gather(stream, "standard error", print)
+		return output.Gather(stream, "standard error", to(stream))
 	}
-	return output.WriteFile(c.output, print, inputs...)
+	return output.WriteFile(c.output, to(nil), inputs...)
 }
 
 // openIntervals opens the stream for accounts of intervals.

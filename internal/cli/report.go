@@ -109,7 +109,7 @@ func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Spl
 	if err != nil {
 		return err
 	}
-	recs, err := c.recordings(files...)
+	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
 	}

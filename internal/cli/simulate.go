@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
+	"github.com/cyclestack/cyclestack/internal/progress"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/report"
@@ -94,7 +93,7 @@ func (l *meter) simulation() simulated.Options {
 }
 
 // announce says that the program runs again, and how far it has come.
-func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), stop func()) {
+func (l *meter) announce(p simulation.Plan) (tell func(simulated.Progress), stop func()) {
 	where, about := "again in QEMU", ""
 	if p.Simulator == simulation.Valgrind { // it says nothing of how far it is
 		about = " of about " + simulated.Roughly(p.Takes)
@@ -104,35 +103,19 @@ func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), 
 		where = strings.Replace(where, "again", "twice more", 1)
 	}
 	fmt.Fprintf(l.err, "cyclestack stat: running it %s; Ctrl-C keeps what is known\n", where)
-	f := file(l.err)
-	if f == nil || !term.IsTerminal(int(f.Fd())) {
-		return func(d simulated.Progress) {
-			if d.Tell {
-				fmt.Fprintf(l.err, "cyclestack stat: simulating takes about %s (%s of processor time)\n", simulated.Roughly(d.Total), simulated.Roughly(d.Spend))
-			}
-		}, func() {}
-	}
 	var last atomic.Pointer[simulated.Progress]
-	done := make(chan struct{})
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		begin, tick := time.Now(), time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				fmt.Fprint(f, "\r\x1b[K")
-				return
-			case <-tick.C:
-				so := about
-				if d := last.Load(); d != nil && d.Total > 0 {
-					so = fmt.Sprintf(" of about %s, %.0f %% of the run", simulated.Roughly(d.Total), 100*d.Share)
-				}
-				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s%s", time.Since(begin).Seconds(), so)
-			}
+	line := progress.On(l.err, func(elapsed time.Duration) string {
+		so := about
+		if d := last.Load(); d != nil && d.Total > 0 {
+			so = fmt.Sprintf(" of about %s, %.0f %% of the run", simulated.Roughly(d.Total), 100*d.Share)
 		}
+		return fmt.Sprintf("simulating: %.0f s%s", elapsed.Seconds(), so)
 	})
-	return func(d simulated.Progress) { last.Store(&d) }, func() { close(done); wait.Wait() }
+	return func(d simulated.Progress) {
+		if last.Store(&d); d.Tell && line == nil {
+			fmt.Fprintf(l.err, "cyclestack stat: simulating takes about %s (%s of processor time)\n", simulated.Roughly(d.Total), simulated.Roughly(d.Spend))
+		}
+	}, line.End
 }
 
 // next says how to see more of what was simulated.

@@ -70,7 +70,7 @@ func (a *app) runSMT(c *common, siblings, file string) error {
 	if err != nil {
 		return err
 	}
-	recs, err := c.recordings(file)
+	recs, err := a.recordings(c, file)
 	if err != nil {
 		return err
 	}

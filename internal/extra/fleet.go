@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/fleet"
+	"github.com/cyclestack/cyclestack/internal/progress"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -84,17 +84,12 @@ them. docs/fleet.md tells more.`,
 
 // runFleet asks the store and prints what follows.
 func runFleet(ctx context.Context, k *cli.Kit, f *cli.Flags, o fleet.Options) error {
-	if to, ok := k.Err.(*os.File); ok && term.IsTerminal(int(to.Fd())) {
-		start, n := time.Now(), atomic.Int32{}
-		o.Access.Answered = func() {
-			if n := n.Add(1); time.Since(start) > 2*time.Second {
-				fmt.Fprintf(to, "\r%d answers of the store", n)
-			}
-		}
-		defer fmt.Fprint(to, "\r\x1b[K")
-	}
+	var n atomic.Int32
+	o.Access.Answered = func() { n.Add(1) }
+	line := progress.On(k.Err, func(time.Duration) string { return fmt.Sprintf("%d answers of the store", n.Load()) })
 	o.Say, o.Next = cli.Spelled, narrower
 	document, err := fleet.Run(ctx, o)
+	line.End()
 	if err != nil {
 		return err
 	}

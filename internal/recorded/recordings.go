@@ -29,7 +29,9 @@ type Recordings struct {
 	Head  func(*report.Header)     // completes the headers of documents; may be nil
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
 	Kept  *KeptRun                 // the run that the recording was kept of; nil for any other
-	open  map[string]outcome
+	// Progress, if it is not nil, is told how far a recording was read, as source.Recording has it.
+	Progress func(name string, read, size int64)
+	open     map[string]outcome
 
 	published *[]counts.Column // of all recordings; nil if they were not looked at
 }
@@ -89,6 +91,9 @@ func (r *Recordings) recording(name string) (handle, error) {
 	o, shared := r.open[name]
 	if !shared {
 		o.rec, o.err = source.Open(name)
+		if o.err == nil && r.Progress != nil {
+			o.rec.Progress = func(read, size int64) { r.Progress(name, read, size) }
+		}
 		shared = o.err != nil || o.rec.Stream() || len(r.open) < openMost
 		if shared {
 			r.open[name] = o
