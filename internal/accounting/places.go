@@ -116,7 +116,8 @@ func (o *PlaceReport) Pick(m *resolve.Method, whole *counts.Table, places int, c
 			o.dropped = append(o.dropped, value)
 		}
 	}
-	slices.SortFunc(o.dropped, func(a, b float64) int { return cmp.Compare(b, a) })
+	slices.Sort(o.dropped)
+	slices.Reverse(o.dropped)
 	return keep
 }
 

@@ -1,7 +1,6 @@
 package latency
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -149,7 +148,7 @@ func (h *Histogram) sorted() []uint64 {
 	for k := range h.cells {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, cmp.Compare[uint64])
+	slices.Sort(keys)
 	return keys
 }
 

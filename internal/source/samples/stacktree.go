@@ -1,7 +1,6 @@
 package samples
 
 import (
-	"cmp"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -350,8 +349,8 @@ func smallest(weights []uint32, most int) uint32 {
 		return uint32(w)
 	}
 	sorted := slices.Clone(weights)
-	slices.SortFunc(sorted, func(a, b uint32) int { return cmp.Compare(b, a) })
-	return sorted[min(most, len(sorted)-1)]
+	slices.Sort(sorted)
+	return sorted[max(len(sorted)-1-most, 0)]
 }
 
 // pages are a list that grows without being copied.
