@@ -94,6 +94,8 @@ type SimulatedLoop struct {
 	Piece *Piece
 	// Of an iteration; NaN if they are not known.
 	Cycles, Misses, Mispredictions float64
+
+	of *Loops
 }
 
 // A Simulated is what a simulator counted of a program, by instruction.
@@ -154,11 +156,22 @@ func (s *Simulated) Counts(addr uint64) bool {
 
 // Loops finds the loops of hot functions. Lost are the functions without code.
 func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
+	defer s.Close()
+	if loops, lost, err = s.find(); err != nil {
+		return nil, nil, err
+	}
+	for _, l := range loops {
+		l.of.Describe(l.Piece)
+	}
+	return loops, lost, nil
+}
+
+// find is Loops without texts and lines.
+func (s *Simulated) find() (loops []SimulatedLoop, lost []string, err error) {
 	t := s.Table
 	if err := s.open(); err != nil {
 		return nil, nil, err
 	}
-	defer s.Close()
 	for _, f := range s.Functions(t, s.Column) {
 		if f.Code.Module != s.image.file.Base() {
 			lost = append(lost, f.Code.Function)
@@ -176,8 +189,9 @@ func (s *Simulated) Loops() (loops []SimulatedLoop, lost []string, err error) {
 		clock, issued, ir, missed, wrong := sums(t, f.Rows, s.Column), of[0], of[1], of[2], of[3]
 		g := listing.Graph
 		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
-		for _, piece := range (&Loops{Listing: listing.Listing, Weight: weight}).Find() {
-			l := SimulatedLoop{piece, math.NaN(), math.NaN(), math.NaN()}
+		all := &Loops{Listing: listing.Listing, Weight: weight, Plain: true}
+		for _, piece := range all.Find() {
+			l := SimulatedLoop{piece, math.NaN(), math.NaN(), math.NaN(), all}
 			sum, m, w := 0.0, 0.0, 0.0
 			for i := range piece.Insts {
 				addr := piece.Insts[i].Addr
@@ -277,13 +291,15 @@ func ProgramOf(command, root string) string {
 
 // Analyse analyses the hottest loops.
 func (s *Simulated) Analyse(c *simulation.Core) ([]*Result, error) {
-	loops, _, err := s.Loops()
+	defer s.Close()
+	loops, _, err := s.find()
 	if err != nil {
 		return nil, err
 	}
 	loops, _ = Hottest(&s.HotOptions, loops, func(l SimulatedLoop) *Piece { return l.Piece })
 	var list []*Result
 	for _, l := range loops {
+		l.of.Describe(l.Piece)
 		r, err := Analyse(l.Piece, []*simulation.Core{c})
 		if err != nil {
 			return nil, err

@@ -52,6 +52,8 @@ type Loops struct {
 	// Weight is how often a block was executed, or how many samples its instructions have
 	// on average; nil without a recording.
 	Weight func(block int) float64
+	// Plain leaves instructions without texts and lines: Describe adds them.
+	Plain bool
 
 	index map[uint64]int // of the listing's instructions, by address
 }
@@ -113,12 +115,7 @@ func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 		b := &l.Graph.Blocks[at]
 		for _, in := range b.Insts {
 			i := l.index[in.Addr]
-			inst := l.Listing.Insts[i]
-			l.Listing.Describe(&inst)
-			if inst.OuterLine > 0 {
-				inst.File, inst.Line = inst.OuterFile, inst.OuterLine
-			}
-			p.Insts = append(p.Insts, inst)
+			p.Insts = append(p.Insts, l.Listing.Insts[i])
 			p.Taken = append(p.Taken, false)
 			if in.Flow == disasm.Call || in.Flow == disasm.IndirectCall {
 				calls++
@@ -137,7 +134,9 @@ func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 	if n := len(p.Taken); n > 0 {
 		p.Taken[n-1] = true
 	}
-	p.place()
+	if !l.Plain {
+		l.Describe(p)
+	}
 	if forks > 0 {
 		how := "by the most samples"
 		if l.Weight == nil {
@@ -152,6 +151,18 @@ func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 		p.Notes = append(p.Notes, fmt.Sprintf("the path is longer than %d instructions: the rest is not modelled", longestPath))
 	}
 	return p
+}
+
+// Describe adds texts and lines to a piece that Find has returned.
+func (l *Loops) Describe(p *Piece) {
+	for i := range p.Insts {
+		in := &p.Insts[i]
+		l.Listing.Describe(in)
+		if in.OuterLine > 0 {
+			in.File, in.Line = in.OuterFile, in.OuterLine
+		}
+	}
+	p.place()
 }
 
 // next returns the block that follows on the path, or -1.

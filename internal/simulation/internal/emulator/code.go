@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
@@ -26,6 +27,7 @@ type library struct {
 	decoded   sample
 	unwatched windowed
 	still     traffic
+	forms     [1 << formBits]form
 }
 
 // chunk is how many instructions are made at a time.
@@ -324,6 +326,30 @@ func (l *library) known(in *instruction) *instruction {
 		l.unwatched.op.Loads, l.unwatched.op.Stores = l.ops.Accesses(inst, code)
 	}
 	return &l.copied
+}
+
+// A form is what the bytes of an instruction say of it. Programs have the same bytes again and again.
+type form struct {
+	code          [16]byte
+	size          uint8
+	loads, stores bool
+	flow          disasm.Flow
+}
+
+const formBits = 12
+
+// formOf returns the form of an instruction that has no sample.
+func (l *library) formOf(in *instruction) form {
+	f := form{size: in.size}
+	copy(f.code[:], l.bytes[in.code:in.code+uint32(in.size)])
+	lo, hi := binary.LittleEndian.Uint64(f.code[:]), binary.LittleEndian.Uint64(f.code[8:])
+	kept := &l.forms[(lo^hi<<7^uint64(in.size))*0x9e3779b97f4a7c15>>(64-formBits)]
+	if kept.code != f.code || kept.size != f.size {
+		known := l.known(in)
+		f.loads, f.stores, f.flow = known.op.Loads, known.op.Stores, known.flow
+		*kept = f
+	}
+	return *kept
 }
 
 // flow finds where an instruction with a sample goes on.

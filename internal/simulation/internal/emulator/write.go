@@ -30,8 +30,12 @@ func (s *Simulation) Write(w io.Writer) error {
 				continue
 			}
 			p := names.at(in)
-			list = s.run.code.known(in).costs(list[:0], last)
-			costs.round(list)
+			if clear(costs.values); in.sample == nil && in.traffic == nil {
+				costs.plain(in, s.run.code.formOf(in))
+			} else {
+				list = s.run.code.known(in).costs(list[:0], last)
+				costs.round(list)
+			}
 			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
 		}
 	}
@@ -45,16 +49,53 @@ type rounder struct {
 }
 
 func (r *rounder) round(costs []float64) {
-	clear(r.values)
 	for i, v := range costs {
 		if v == 0 || math.IsNaN(v) {
 			continue
 		}
-		v += r.carry[i]
-		whole := max(math.Floor(v+0.5), 0)
-		r.carry[i] = v - whole
-		r.values[i] = uint64(min(whole, 1e18))
+		r.one(i, v)
 	}
+}
+
+func (r *rounder) one(i int, v float64) {
+	v += r.carry[i]
+	whole := max(math.Floor(v+0.5), 0)
+	r.carry[i] = v - whole
+	r.values[i] = uint64(min(whole, 1e18))
+}
+
+// plain is round for the costs of an instruction that was in no sample and missed nothing. Most are such.
+func (r *rounder) plain(in *instruction, f form) {
+	n := float64(in.executed)
+	add := func(is bool, event int, v float64) {
+		if is {
+			r.one(event, v)
+		}
+	}
+	add(true, eventIr, n)
+	add(f.loads, eventDr, n)
+	add(f.stores, eventDw, n)
+	add(in.cold, eventI1mr, 1)
+	add(in.cold, eventILmr, 1)
+	add(f.flow == disasm.CondJump, eventBc, n)
+	add(indirect(f.flow), eventBi, n)
+	add(true, eventUntimed, n)
+}
+
+// The places of events in valgrind.EmulatedEvents.
+const (
+	eventIr      = 0
+	eventDr      = 1
+	eventDw      = 2
+	eventI1mr    = 3
+	eventILmr    = 6
+	eventBc      = 9
+	eventBi      = 11
+	eventUntimed = 26
+)
+
+func indirect(f disasm.Flow) bool {
+	return f == disasm.IndirectJump || f == disasm.IndirectCall || f == disasm.Return
 }
 
 // beyond returns the share of the second level's misses that the third level answers. Files of
@@ -98,7 +139,7 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	list = append(list, n, loads, stores,
 		fetches, miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second),
 		cold, miss(in.misses[0], last), miss(in.misses[1], last))
-	conditional, indirect := in.flow == disasm.CondJump, in.flow == disasm.IndirectJump || in.flow == disasm.IndirectCall || in.flow == disasm.Return
+	conditional, indirect := in.flow == disasm.CondJump, indirect(in.flow)
 	missed := perFetch * in.mispredicted
 	when := func(is bool, v float64) float64 {
 		if is {

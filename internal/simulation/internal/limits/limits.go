@@ -15,6 +15,7 @@ package limits
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/sorting"
@@ -119,6 +120,7 @@ type analyser struct {
 	iters int     // recorded iterations
 	fetch float64 // cycles of the front end alone
 	out   *Analysis
+	spare *pipeline.Machine
 }
 
 // recorded is how many instructions are recorded, about, and the least and most iterations.
@@ -130,21 +132,37 @@ const (
 
 // Analyse executes a block on a core and says what limits it.
 func Analyse(core *pipeline.Core, b *pipeline.Block, o Options) *Analysis {
-	return New(core).Analyse(b, o)
+	n := unused.Get().(*Analyser)
+	defer unused.Put(n)
+	n.start(core)
+	return n.Analyse(b, o)
 }
+
+// unused are analysers between two uses: a machine has 330 kB.
+var unused = sync.Pool{New: func() any {
+	return &Analyser{machine: &pipeline.Machine{}, spare: &pipeline.Machine{}, rec: pipeline.NewRecorder()}
+}}
 
 // An Analyser analyses blocks on a core, one after the other. The result for a block does
 // not depend on those before.
 type Analyser struct {
 	core    *pipeline.Core
 	machine *pipeline.Machine
+	spare   *pipeline.Machine // of further runs
 	rec     *pipeline.Recorder
 	used    bool
 }
 
 // New returns an analyser for a core.
 func New(core *pipeline.Core) *Analyser {
-	return &Analyser{core: core, machine: pipeline.NewMachine(core), rec: pipeline.NewRecorder()}
+	n := unused.New().(*Analyser)
+	n.start(core)
+	return n
+}
+
+func (n *Analyser) start(core *pipeline.Core) {
+	n.core, n.used = core, false
+	n.machine.Start(core)
 }
 
 // Analyse executes a block and says what limits it.
@@ -156,7 +174,7 @@ func (n *Analyser) Analyse(b *pipeline.Block, o Options) *Analysis {
 	n.used = true
 	m.Free(o.Freedom)
 	n.rec.Reset()
-	a := &analyser{core: n.core, block: b, rec: n.rec, n: len(b.Ops()), out: &Analysis{Core: n.core.Name, Ports: n.core.PortNames()}}
+	a := &analyser{core: n.core, block: b, rec: n.rec, n: len(b.Ops()), out: &Analysis{Core: n.core.Name, Ports: n.core.PortNames()}, spare: n.spare}
 	a.out.Cycles = m.Cycles(b)
 	a.iters = min(max(recordedOps/a.n, leastRecorded), mostRecorded)
 	m.Record(a.rec)
@@ -318,7 +336,7 @@ func (a *analyser) explain(o Options) {
 	if len(out.Limits) > 0 && out.Cycles <= near*out.Limits[0].Cycles || !o.Explain {
 		return
 	}
-	m := &pipeline.Machine{}
+	m := a.spare
 	without := func(core *pipeline.Core, f pipeline.Freedom) float64 {
 		m.Start(core)
 		m.Free(f)

@@ -37,7 +37,7 @@ func CoreOf(cpu string) *Core {
 	if err != nil {
 		panic(err) // the files are part of the program: TestCores reads them
 	}
-	return set.of(cpu)
+	return set.core(set.of(cpu))
 }
 
 // CoreNamed returns the core of a name; nil if there is none.
@@ -46,11 +46,10 @@ func CoreNamed(name string) *Core {
 	if err != nil {
 		panic(err) // as in CoreOf
 	}
-	if c := set.cores[name]; c != nil {
-		core := *c
-		return &core
+	if _, ok := set.parents[name]; !ok {
+		return nil
 	}
-	return nil
+	return set.core(name)
 }
 
 // HostCoreOf is CoreOf for a processor with features: flags as /proc/cpuinfo has them, and the
@@ -58,16 +57,12 @@ func CoreNamed(name string) *Core {
 // Hypervisors may call a processor an older one than it is. A core that alone has some of
 // the features is then the right one.
 func HostCoreOf(cpu string, features []string) *Core {
-	core := CoreOf(cpu)
 	set, err := cores()
 	if err != nil {
 		panic(err) // as in CoreOf
 	}
-	if name := set.disguised(core.Name, features); name != "" {
-		other := *set.cores[name]
-		return &other
-	}
-	return core
+	name := set.of(cpu)
+	return set.core(cmp.Or(set.disguised(name, features), name))
 }
 
 // disguised returns the core that features betray, if it is another one of a core's family; ""
@@ -93,28 +88,54 @@ func (s *coreSet) extends(core, other string) bool {
 	return false
 }
 
-// A coreSet is the cores that were read from files.
+// A coreSet is what the files of cores say of their processors. A core is read when it is asked for:
+// reading all takes 10 ms.
 type coreSet struct {
-	cores      map[string]*Core
+	fsys       fs.FS
+	dir        string
 	processors map[string]string // names of cores by the beginnings of processors' names
 	features   map[string][]string
 	parents    map[string]string // what each extends
+
+	sync.Mutex
+	cores map[string]*Core // that were asked for
 }
 
-// of returns the core whose processors' names begin as cpu does, the longest counts.
-func (s *coreSet) of(cpu string) *Core {
+// core returns a copy of a core.
+func (s *coreSet) core(name string) *Core {
+	s.Lock()
+	defer s.Unlock()
+	if s.cores[name] == nil {
+		core, err := s.read(name)
+		if err != nil {
+			panic(err) // the files are part of the program: TestCores reads them
+		}
+		s.cores[name] = core
+	}
+	core := *s.cores[name]
+	return &core
+}
+
+func (s *coreSet) read(name string) (*Core, error) {
+	r := &coreReader{fsys: s.fsys, dir: s.dir, sets: map[string]string{}, core: &Core{}}
+	if err := r.apply(name, nil); err != nil {
+		return nil, fmt.Errorf("core %s: %w", name, err)
+	}
+	return r.core, nil
+}
+
+// of names the core whose processors' names begin as cpu does, the longest counts.
+func (s *coreSet) of(cpu string) string {
 	best := ""
 	for beginning := range s.processors {
 		if strings.HasPrefix(cpu, beginning) && len(beginning) > len(best) {
 			best = beginning
 		}
 	}
-	name := GenericCore
-	if best != "" {
-		name = s.processors[best]
+	if best == "" {
+		return GenericCore
 	}
-	core := *s.cores[name]
-	return &core
+	return s.processors[best]
 }
 
 // A coreFile is a file of a core, with what it extends. Ports are words separated by
@@ -258,39 +279,45 @@ var fusionNames = map[string]fusion{
 	"test": fuseTest, "compare": fuseCompare, "and": fuseAnd, "or": fuseOr, "add": fuseAdd, "increment": fuseIncrement,
 }
 
-// readCores reads the files of cores in a folder.
+// readCores reads which processors the cores in a folder are of.
 func readCores(fsys fs.FS, dir string) (*coreSet, error) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
-	set := &coreSet{cores: map[string]*Core{}, processors: map[string]string{}, features: map[string][]string{}, parents: map[string]string{}}
+	set := &coreSet{fsys: fsys, dir: dir, processors: map[string]string{}, features: map[string][]string{}, parents: map[string]string{}, cores: map[string]*Core{}}
 	for _, entry := range entries {
-		r := &coreReader{fsys: fsys, dir: dir, sets: map[string]string{}, core: &Core{}}
 		name := strings.TrimSuffix(entry.Name(), ".toml")
-		if err := r.apply(name, nil); err != nil {
+		data, err := fs.ReadFile(fsys, path.Join(dir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		var head struct {
+			Extends              string
+			Processors, Features []string
+		}
+		if err := toml.Unmarshal(data, &head); err != nil {
 			return nil, fmt.Errorf("core %s: %w", name, err)
 		}
-		for _, beginning := range r.processors {
+		for _, beginning := range head.Processors {
 			if other, ok := set.processors[beginning]; ok {
 				return nil, fmt.Errorf("core %s: processors: %q is of core %s", name, beginning, other)
 			}
 			set.processors[beginning] = name
 		}
-		set.cores[name], set.features[name], set.parents[name] = r.core, r.file.Features, r.file.Extends
+		set.features[name], set.parents[name] = head.Features, head.Extends
 	}
 	return set, nil
 }
 
 // A coreReader makes a core of its file and those that it extends.
 type coreReader struct {
-	fsys       fs.FS
-	dir        string
-	file       coreFile
-	sets       map[string]string // of ports
-	core       *Core
-	processors []string // of the file that was asked for
-	problems   []error
+	fsys     fs.FS
+	dir      string
+	file     coreFile
+	sets     map[string]string // of ports
+	core     *Core
+	problems []error
 }
 
 // apply applies the file of a core over the file that it extends. extended are the names of
@@ -313,8 +340,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 		}
 	}
 	f := &r.file
-	f.Sets, f.Costs, f.Processors, f.Fuses, f.Measured = nil, nil, nil, nil, ""
-	f.Features, f.Extends = nil, ""
+	f.Sets, f.Costs, f.Fuses, f.Measured = nil, nil, nil, ""
 	f.Schedulers, f.VectorSchedulers = nil, nil
 	if err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(f); err != nil {
 		var unknown *toml.StrictMissingError
@@ -327,7 +353,6 @@ func (r *coreReader) apply(name string, extended []string) error {
 		return fmt.Errorf("name: %q is not that of the file", f.Name)
 	}
 	maps.Copy(r.sets, f.Sets)
-	r.processors = f.Processors
 	r.set()
 	return errors.Join(r.problems...)
 }

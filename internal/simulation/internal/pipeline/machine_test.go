@@ -188,7 +188,10 @@ func TestCoreErrors(t *testing.T) {
 		good + "costs = [{ slots = 1, of = \"Jump\", cold = 1 }]\n": "cold",
 		good + "dispatch = \"six\"\n":                               ".Dispatch",
 	} {
-		_, err := readCores(fstest.MapFS{"cores/x.toml": {Data: []byte(text)}}, "cores")
+		set, err := readCores(fstest.MapFS{"cores/x.toml": {Data: []byte(text)}}, "cores")
+		if err == nil {
+			_, err = set.read("x")
+		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -228,6 +231,11 @@ func TestCores(t *testing.T) {
 		}
 		if !known {
 			t.Errorf("no processor is called %s", name)
+		}
+	}
+	for name := range set.parents {
+		if _, err := set.read(name); err != nil {
+			t.Error(err)
 		}
 	}
 	for cpu := range names {

@@ -160,21 +160,24 @@ func (p *places) widen(width int) {
 // largest returns so many rows with the highest cost by some columns, and the others.
 func (p *places) largest(most int, by []int) (rows, rest []int) {
 	rows = make([]int, 0, len(p.keys))
+	costs := make([]float64, len(p.keys))
 	for i := range p.keys {
 		if i != p.others {
 			rows = append(rows, i)
+		}
+		for _, c := range by {
+			costs[i] += p.at(i)[c]
 		}
 	}
 	if len(rows) <= most {
 		return rows, nil
 	}
-	cost := func(row int) (sum float64) {
-		for _, c := range by {
-			sum += p.at(row)[c]
+	slices.SortFunc(rows, func(i, j int) int {
+		if a, b := costs[i], costs[j]; a != b {
+			return cmp.Compare(b, a)
 		}
-		return sum
-	}
-	slices.SortFunc(rows, func(i, j int) int { return cmp.Or(cmp.Compare(cost(j), cost(i)), cmp.Compare(i, j)) })
+		return i - j
+	})
 	return rows[:most], rows[most:]
 }
 

@@ -285,6 +285,9 @@ func (r *Reader) lines() error {
 		if b, last, err = r.next(); err != nil {
 			return err
 		}
+		if r.skips > 0 && r.header.creator == creator && len(b) > 0 && b[0] == '0' { // its positions are not relative
+			continue
+		}
 		if err := r.take(b); err != nil {
 			return err
 		}

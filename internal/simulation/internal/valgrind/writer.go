@@ -124,11 +124,15 @@ func (f *FileWriter) Costs(object, source, function string, addr uint64, line in
 	f.name(&f.names[2], function)
 	f.text = strconv.AppendUint(append(f.text[:0], "0x"...), addr, 16)
 	f.text = strconv.AppendUint(append(f.text, ' '), uint64(max(line, 0)), 10)
-	last := len(costs)
-	for last > 0 && costs[writtenOrder[last-1]] == 0 {
-		last--
-	}
-	for _, i := range writtenOrder[:last] {
+	zeros := 0 // those at the end are not written
+	for _, i := range writtenOrder {
+		if costs[i] == 0 {
+			zeros++
+			continue
+		}
+		for ; zeros > 0; zeros-- {
+			f.text = append(f.text, " 0"...)
+		}
 		f.text = strconv.AppendUint(append(f.text, ' '), costs[i], 10)
 		f.sums[i] += costs[i]
 	}
