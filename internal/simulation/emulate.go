@@ -10,6 +10,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/emulator"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // emulate simulates the program with QEMU. Unused says why that is not possible.
@@ -25,7 +26,7 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 	if err != nil {
 		return nil, "", err
 	}
-	var bad *emulator.UnsupportedError
+	var bad *valgrind.UnsupportedError
 	core := o.coreFor(target)
 	s, err := emulator.Run(ctx, emulator.Command{Args: o.Args, Stdin: stdin}, o.emulation(core))
 	switch {

@@ -122,13 +122,13 @@ func (s *Simulator) account(ran *account.Account) error {
 	}
 	t := selected(s.tables.functions, 1)
 	switch note := s.selfTimed(t); {
+	case s.result.Hidden > hiddenMost:
+		s.only = "the program runs other code by itself"
+	case s.brief().Text != "": // and too short to be compared
+		s.notes = append(s.notes, s.brief())
 	case note.Text != "":
 		s.notes = append(s.notes, note)
 		s.only = "the program does less when it is slower"
-	case s.result.Hidden > hiddenMost:
-		s.only = "the program runs other code by itself"
-	case s.brief().Text != "":
-		s.notes = append(s.notes, s.brief())
 	case s.clock && s.m.Options().Choice.CPU == "" && !s.result.Partial && !s.foreign: // another processor would have taken another time
 		t = s.withTimes(t)
 	}

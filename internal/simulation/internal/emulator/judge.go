@@ -10,60 +10,53 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
-// An UnsupportedError says that the program ended at an instruction that QEMU does not know.
-type UnsupportedError struct {
-	Instruction string
-	Place       string // in the code
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("QEMU does not know %s (%s): compile without it (-mno-avx512f), or cyclestack record", e.Instruction, e.Place)
-}
-
-// unsupported returns an error if the program was ended by an instruction that is not
-// known.
+// unsupported returns an error if a process of the program was ended by an instruction that is
+// not known.
 func (s *Simulation) unsupported() error {
 	status, ok := s.State.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() || status.Signal() != syscall.SIGILL {
-		return nil
+	for i, p := range s.run.all {
+		ended := i == 0 && ok && status.Signaled() && status.Signal() == syscall.SIGILL
+		if e, certain := p.unsupported(); ended || certain {
+			return e
+		}
 	}
-	p := s.run.all[0]
-	e := &UnsupportedError{Instruction: "an instruction", Place: "it is not known where"}
+	return nil
+}
+
+// unsupported names the latest instruction of a process. It is certain that QEMU does not know
+// those of AVX-512.
+func (p *process) unsupported() (e *valgrind.UnsupportedError, certain bool) {
+	e = &valgrind.UnsupportedError{Tool: "QEMU", Instruction: "an instruction", Place: "it is not known where"}
 	b := p.known(p.latest)
 	if b == nil || len(b.insts) == 0 {
-		return e
+		return e, false
 	}
 	last := b.insts[len(b.insts)-1]
-	in := s.run.code.inst(last)
-	for _, i := range s.run.code.ordered() {
+	in := p.run.code.inst(last)
+	for _, i := range p.run.code.ordered() {
 		if n, ok := i.at.get(in.addr); !ok || n != last {
 			continue
+		}
+		if i.file != nil {
+			if code, err := i.file.Code(in.addr, 15); err == nil {
+				e.Instruction = valgrind.InstructionName(p.run.code.decoder, code, in.addr)
+				certain = p.run.code.x86 && len(code) > 0 && code[0] == evex
+			}
 		}
 		at := newSymbols(i).at(in)
 		e.Place = fmt.Sprintf("%s, %s+%#x", at.function, filepath.Base(at.object), in.addr)
 		if at.source != "" {
 			e.Place = fmt.Sprintf("%s, %s:%d", at.function, filepath.Base(at.source), at.line)
 		}
-		if i.file != nil {
-			if code, err := i.file.Code(in.addr, 15); err == nil {
-				e.Instruction = instructionName(s.run.code.decoder, code, in.addr)
-			}
-		}
 	}
-	return e
+	return e, certain
 }
 
-// instructionName names an instruction.
-func instructionName(d disasm.Decoder, code []byte, addr uint64) string {
-	inst := d.Decode(code, addr)
-	if inst.Bad {
-		return fmt.Sprintf("the instruction %x", code[:min(6, len(code))])
-	}
-	return strings.Join(strings.Fields(d.Text(inst, code)), " ")
-}
+// evex is the first byte of 64-bit instructions of AVX-512.
+const evex = 0x62
 
 // latestOf reads which block a process executed last, from the end of the file of its counts.
 func latestOf(f *os.File) uint32 {

@@ -248,9 +248,12 @@ func (s *Simulation) about() string {
 	if s.run.options.Core == nil || s.run.code.ops == nil {
 		return ""
 	}
-	l := &s.run.options.Latencies
-	return fmt.Sprintf("as a model of %s's core executes them, in %d windows over the whole run; latencies of L2, L3 and memory: %.3g, %.3g and %.3g cycles",
-		s.run.options.Core.Name, s.run.whole.windows, l.L2, l.L3, l.Memory)
+	l, run := &s.run.options.Latencies, "the whole run"
+	if s.Partial {
+		run = "the run until it was interrupted"
+	}
+	return fmt.Sprintf("as a model of %s's core executes them, in %d windows over %s; latencies of L2, L3 and memory: %.3g, %.3g and %.3g cycles",
+		s.run.options.Core.Name, s.run.whole.windows, run, l.L2, l.L3, l.Memory)
 }
 
 // sampling returns the relative errors of the sums of cycles, or how many windows are too few for

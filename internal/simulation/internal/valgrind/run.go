@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 )
 
@@ -147,6 +149,68 @@ type ToolError struct {
 
 func (e *ToolError) Error() string { return fmt.Sprintf("%s failed: %s", e.Tool, e.Msg) }
 
+// An UnsupportedError says that the program ended at an instruction that the simulator does not
+// know.
+type UnsupportedError struct {
+	Tool        string
+	Instruction string
+	Place       string // in the code
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s does not know %s (%s): compile without it (-mno-avx512f), or cyclestack record", e.Tool, e.Instruction, e.Place)
+}
+
+// InstructionName names an instruction.
+func InstructionName(d disasm.Decoder, code []byte, addr uint64) string {
+	inst := d.Decode(code, addr)
+	if inst.Bad {
+		return fmt.Sprintf("the instruction %x", code[:min(6, len(code))])
+	}
+	return strings.Join(strings.Fields(d.Text(inst, code)), " ")
+}
+
+// What valgrind says of a process that ends at an instruction that it does not know: the bytes,
+// where that is, and the end.
+const (
+	unhandledBytes = "amd64->IR: unhandled instruction bytes: "
+	unhandledAt    = "Unrecognised instruction at address "
+	endedBy        = "Process terminating with default action of signal 4 "
+)
+
+// unsupported returns an error if a process of the program was ended by an instruction that is
+// not known.
+func (s *Simulation) unsupported() error {
+	logs, err := s.named("log.")
+	for _, name := range logs {
+		log, _ := os.ReadFile(name) // what cannot be read says nothing
+		text := string(log)
+		at := strings.LastIndex(text, unhandledBytes)
+		if at < 0 || !strings.Contains(text, endedBy) {
+			continue
+		}
+		e := &UnsupportedError{string(s.Tool), "an instruction", "it is not known where"}
+		line, rest, _ := strings.Cut(text[at+len(unhandledBytes):], "\n")
+		var code []byte
+		for _, field := range strings.Fields(line) {
+			v, _ := strconv.ParseUint(field, 0, 8)
+			code = append(code, byte(v))
+		}
+		if d, err := disasm.New(disasm.AMD64, disasm.ATT); err == nil {
+			e.Instruction = InstructionName(d, code, 0)
+		}
+		if _, rest, ok := strings.Cut(rest, unhandledAt); ok {
+			_, rest, _ = strings.Cut(rest, "\n")
+			line, _, _ := strings.Cut(rest, "\n")
+			if _, place, ok := strings.Cut(line, ": "); ok {
+				e.Place = strings.TrimSuffix(strings.Replace(place, " (", ", ", 1), ")")
+			}
+		}
+		return e
+	}
+	return err
+}
+
 // run runs the program under one simulator.
 func (c *Command) run(ctx context.Context, tool Tool) (*Simulation, error) {
 	dir, err := scratch()
@@ -178,6 +242,9 @@ func (s *Simulation) fill(ctx context.Context, c *Command) error {
 	main := filepath.Join(s.dir, fmt.Sprintf("out.%d", cmd.Process.Pid))
 	if info, err := os.Stat(main); err != nil || info.Size() == 0 {
 		return &ToolError{s.Tool, s.lastWords(cmd.Process.Pid, said.Bytes())}
+	}
+	if err := s.unsupported(); err != nil {
+		return err
 	}
 	if s.Files, err = s.named("out."); err != nil {
 		return err

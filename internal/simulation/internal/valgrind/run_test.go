@@ -3,6 +3,7 @@ package valgrind
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,31 @@ func TestToolError(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Run(t.Context(), Command{Args: []string{"sh"}}); !errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), "apt-get install valgrind") {
 		t.Errorf("without valgrind: %v", err)
+	}
+}
+
+// TestUnsupported checks that a process that ends at an instruction that valgrind does not know is
+// found.
+func TestUnsupported(t *testing.T) {
+	const log = `==17== valgrind: Unrecognised instruction at address 0x109090.
+==17==    at 0x109090: solve (solve.c:12)
+`
+	const ends = "==17== Process terminating with default action of signal 4 (SIGILL)\n"
+	const unhandled = "vex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7C 0x48 0x58 0x0 0x48 0x83 0xC0 0x40\n"
+	for _, test := range []struct{ log, want string }{
+		{unhandled + log + ends, "callgrind does not know vaddps (%rax),%zmm0,%zmm0 (solve, solve.c:12): compile without it (-mno-avx512f), or cyclestack record"},
+		{unhandled + ends, "callgrind does not know vaddps (%rax),%zmm0,%zmm0 (it is not known where): compile without it (-mno-avx512f), or cyclestack record"},
+		{unhandled + log, ""}, // it has a handler for that
+		{ends, ""},            // by itself as well
+	} {
+		fake(t, writes+"cat >${log%\\%p}$$ <<'E'\n"+test.log+"E\n")
+		s, err := Run(t.Context(), Command{Args: []string{"sh"}, Geometry: small})
+		if got := fmt.Sprint(err); err == nil && test.want != "" || err != nil && got != test.want {
+			t.Errorf("%q: %v", test.log, err)
+		}
+		if s != nil {
+			_ = s.Close()
+		}
 	}
 }
 
