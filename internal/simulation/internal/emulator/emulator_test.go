@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bufio"
 	"bytes"
 	"math"
 	"os"
@@ -335,8 +336,9 @@ func TestWhole(t *testing.T) {
 
 // FuzzControl gives what a plugin may say of a process.
 func FuzzControl(f *testing.F) {
-	f.Add("maps\nmap 1000 2000 0 /bin/true\nblock 1 1000 90,c3\nexec\nexit\n")
-	f.Add("block 2 1000 90\n")
+	f.Add("maps\nmap 1000 2000 0 /bin/true\nblock 1 1000 2\n\x01\x01\x90\xc3exec\nexit\n")
+	f.Add("block 2 1000 1\n\x01\x90")
+	f.Add("block 1 1000 1\n\x02\x90")
 	f.Add("left /bin/x\nclock 3 1\nmap z 1 2 3\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := newRun(&Options{}, "")
@@ -344,14 +346,7 @@ func FuzzControl(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range strings.Split(text, "\n") {
-			if strings.HasPrefix(line, "map ") { // files of the machine are none of the input's
-				continue
-			}
-			if p.take(line) != nil {
-				break
-			}
-		}
+		_ = p.messages(bufio.NewReader(strings.NewReader(strings.ReplaceAll(text, "map ", "now ")))) // files of the machine are none of the input's
 		_, _, _ = r.hello(text)
 	})
 }
@@ -368,10 +363,7 @@ func FuzzWords(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.take("block 1 1000 90,90,75fc"); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.take("block 2 1004 488b07,f348ab"); err != nil {
+		if err := p.messages(bufio.NewReader(strings.NewReader("block 1 1000 3\n\x01\x01\x02\x90\x90\x75\xfc" + "block 2 1004 2\n\x03\x03\x48\x8b\x07\xf3\x48\xab"))); err != nil {
 			t.Fatal(err)
 		}
 		p.ended = true

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"bufio"
+	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +40,6 @@ type run struct {
 	clock   clock
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
-	bytes   []byte   // of the latest block
-	sizes   []int    // of its instructions
 	ended   sync.WaitGroup
 	before  time.Duration // processor time of this process when the simulation began
 	told    time.Time     // when Progress was called last
@@ -98,13 +96,19 @@ var errWire = errors.New("the plugin's output contradicts itself")
 
 // control reads what a process says of itself, until it ends.
 func (r *run) control(p *process, in *bufio.Reader) error {
-	defer func() {
-		r.Lock()
-		p.rest()
-		p.ended = true
-		r.defined.Broadcast()
-		r.Unlock()
-	}()
+	err := p.messages(in)
+	p.rest()
+	r.Lock()
+	p.ended = true
+	r.defined.Broadcast()
+	r.Unlock()
+	return err
+}
+
+// messages takes messages: lines of text. Behind that of a block are the sizes of its instructions, and
+// then their bytes.
+func (p *process) messages(in *bufio.Reader) error {
+	var b said
 	for {
 		line, err := in.ReadSlice('\n')
 		switch {
@@ -113,9 +117,18 @@ func (r *run) control(p *process, in *bufio.Reader) error {
 		case err != nil:
 			return err
 		}
-		r.Lock()
-		err = p.take(string(line[:len(line)-1]))
-		r.Unlock()
+		line = line[:len(line)-1]
+		if rest, ok := bytes.CutPrefix(line, []byte("block ")); ok {
+			if err = b.read(rest, in); err == nil {
+				p.run.Lock()
+				err = p.define(&b)
+				p.run.Unlock()
+			}
+		} else {
+			p.run.Lock()
+			err = p.take(string(line))
+			p.run.Unlock()
+		}
 		if err != nil {
 			return err
 		}
@@ -141,11 +154,7 @@ func (p *process) rest() {
 	if _, err := f.ReadAt(text, at+int64(len(size))); err != nil {
 		return
 	}
-	for line := range strings.Lines(string(text)) {
-		if line, whole := strings.CutSuffix(line, "\n"); whole && p.take(line) != nil {
-			return
-		}
-	}
+	_ = p.messages(bufio.NewReader(bytes.NewReader(text))) // the last one may not be whole
 }
 
 // take takes a line of the control connection.
@@ -156,8 +165,6 @@ func (p *process) take(line string) error {
 		p.maps = nil
 	case "map":
 		return p.mapped(rest)
-	case "block":
-		return p.define(rest)
 	case "now":
 		time, err := strconv.ParseUint(rest, 16, 64)
 		if err != nil {
@@ -207,31 +214,66 @@ func (p *process) mapped(text string) error {
 	return nil
 }
 
-// define takes a block: its number, address and code.
-func (p *process) define(text string) error {
-	number, text, _ := strings.Cut(text, " ")
-	address, text, _ := strings.Cut(text, " ")
-	id, err := strconv.ParseUint(number, 16, 32)
-	addr, err2 := strconv.ParseUint(address, 16, 64)
-	if err != nil || err2 != nil || uint32(id) != p.base+uint32(len(p.blocks))+1 || id >= maxBlocks {
+// What a process has said of a block: its number, address and code.
+type said struct {
+	id, addr uint64
+	code     []byte
+	sizes    []int // of its instructions
+
+	raw [mostInsns * mostSize]byte
+	all [mostInsns]int
+}
+
+// mostSize is the most bytes of an instruction.
+const mostSize = 16
+
+// read reads a block, behind its word.
+func (b *said) read(line []byte, in io.Reader) error {
+	var n uint64
+	for _, to := range []*uint64{&b.id, &b.addr, &n} {
+		digits, rest, _ := bytes.Cut(line, []byte(" "))
+		if *to, line = 0, rest; len(digits) == 0 || len(digits) > 16 {
+			return errWire
+		}
+		for _, c := range digits {
+			v := strings.IndexByte("0123456789abcdef", c)
+			if v < 0 {
+				return errWire
+			}
+			*to = *to<<4 | uint64(v)
+		}
+	}
+	if n == 0 || n > mostInsns || len(line) > 0 {
 		return errWire
 	}
-	code, sizes := p.run.bytes[:0], p.run.sizes[:0]
-	for more := true; more; {
-		var one string
-		one, text, more = strings.Cut(text, ",")
-		before := len(code)
-		if code, err = hex.AppendDecode(code, []byte(one)); err != nil {
-			return errWire
-		}
-		size := len(code) - before
-		if size == 0 || size > 16 || len(sizes) >= mostInsns {
-			return errWire
-		}
-		sizes = append(sizes, size)
+	if _, err := io.ReadFull(in, b.raw[:n]); err != nil {
+		return errWire
 	}
-	p.run.bytes, p.run.sizes = code, sizes
-	code, sizes = p.run.code.whole(addr, code, sizes)
+	bytes := 0
+	b.sizes = b.all[:n]
+	for i := range b.sizes {
+		size := int(b.raw[i])
+		if size == 0 || size > mostSize {
+			return errWire
+		}
+		b.sizes[i], bytes = size, bytes+size
+	}
+	if b.code = b.raw[:bytes]; bytes == 0 {
+		return errWire
+	}
+	if _, err := io.ReadFull(in, b.code); err != nil {
+		return errWire
+	}
+	return nil
+}
+
+// define takes a block.
+func (p *process) define(said *said) error {
+	addr := said.addr
+	if said.id != uint64(p.base)+uint64(len(p.blocks))+1 || said.id >= maxBlocks {
+		return errWire
+	}
+	code, sizes := p.run.code.whole(addr, said.code, said.sizes)
 	image, bias := p.find(addr)
 	if len(p.room) == cap(p.room) {
 		p.room = make([]block, 0, blocksRoom)
@@ -240,7 +282,7 @@ func (p *process) define(text string) error {
 	b := &p.room[len(p.room)-1]
 	list := p.run.code.instructions(p.next(), image, addr-bias, code, sizes)
 	b.insts = slices.Clip(list)
-	p.numbered(list, len(p.run.sizes))
+	p.numbered(list, len(said.sizes))
 	p.blocks = append(p.blocks, b)
 	p.run.defined.Broadcast()
 	return nil

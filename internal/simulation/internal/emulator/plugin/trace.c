@@ -140,7 +140,7 @@ static int dial(void)
 	return fd;
 }
 
-/* Messages on the control connection, lines of text, are kept until there are many, or until
+/* Messages on the control connection are kept until there are many, or until
    a thread writes what refers to them. Under the lock. */
 static void send_said(void)
 {
@@ -439,10 +439,15 @@ static void map(uint64_t addr)
 	}
 }
 
+/* A hash of bytes, of which there may be some more. These must be 0. */
 static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t word;
+		memcpy(&word, p + i, sizeof word);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+	}
 	return h;
 }
 
@@ -462,12 +467,10 @@ static size_t code_of(struct qemu_plugin_insn *in, unsigned char *to)
 
 /* Reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS, MOVNTDQ and
    others, with or without VEX prefix. Notes whether it is a prefetch instruction. */
-static bool streams(struct qemu_plugin_insn *in)
+static bool streams(const unsigned char *code, size_t n)
 {
-	unsigned char bytes[16], *code = bytes;
 	if (!options.x86)
 		return false;
-	size_t n = code_of(in, code);
 	while (n > 3 && (*code == 0x66 || (*code & 0xf0) == 0x40))
 		code++, n--;
 	if (n < 3)
@@ -480,11 +483,21 @@ static bool streams(struct qemu_plugin_insn *in)
 	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
 }
 
+static char *put_hex(char *at, uint64_t v)
+{
+	int bits = v ? (63 - __builtin_clzll(v)) & ~3 : 0;
+	for (*at++ = ' '; bits >= 0; bits -= 4)
+		*at++ = "0123456789abcdef"[v >> bits & 15];
+	return at;
+}
+
+/* The code of the translation at hand, under the lock, and so much room that hashes may read whole words. */
+static unsigned char code[MAX_INSNS * 16 + 8];
+static uint8_t sizes[MAX_INSNS + 8];
+
 /* Finds or makes the block of a translation. It is known already if it was translated before. */
 static struct block *block_of(struct qemu_plugin_tb *tb)
 {
-	static unsigned char code[MAX_INSNS * 16];
-	static uint8_t sizes[MAX_INSNS];
 	size_t n = qemu_plugin_tb_n_insns(tb), bytes = 0;
 	uint64_t vaddr = qemu_plugin_tb_vaddr(tb);
 	if (n > MAX_INSNS)
@@ -493,6 +506,8 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 		sizes[i] = code_of(qemu_plugin_tb_get_insn(tb, i), code + bytes);
 		bytes += sizes[i];
 	}
+	memset(code + bytes, 0, 8);
+	memset(sizes + n, 0, 8);
 	static unsigned char own[sizeof code];
 	if (n_blocks == 0)
 		readable = options.x86 && peek(vaddr, own, bytes) == bytes && !memcmp(own, code, bytes);
@@ -512,17 +527,13 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	if (n_blocks + 1 < MAX_BLOCKS) {
 		b->id = ++n_blocks;
 		map(vaddr);
-		static const char digits[] = "0123456789abcdef";
-		char *text = room(MAX_INSNS * 35 + 64), *at = text;
-		at += sprintf(at, "block %x %llx ", b->id, (unsigned long long)vaddr);
-		for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
-			for (size_t k = 0; k < sizes[i]; k++) {
-				*at++ = digits[code[from + k] >> 4];
-				*at++ = digits[code[from + k] & 15];
-			}
-			*at++ = i + 1 < n ? ',' : '\n';
-		}
-		shared->n_said += at - text;
+		char *text = room(MAX_INSNS * 17 + 64), *at = text;
+		memcpy(at, "block", 5);
+		at = put_hex(put_hex(put_hex(at + 5, b->id), vaddr), n);
+		*at++ = '\n';
+		memcpy(at, sizes, n);
+		memcpy(at + n, code, bytes);
+		shared->n_said += at + n + bytes - text;
 	} /* else it is block 0: unknown code */
 	b->first = n_insns;
 	n_insns += b->id ? n : 0;
@@ -533,14 +544,15 @@ static void on_translation(CALLBACK(struct qemu_plugin_tb *tb))
 {
 	pthread_mutex_lock(&lock);
 	struct block *b = block_of(tb);
-	pthread_mutex_unlock(&lock);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
-	for (size_t i = 0; i < b->n; i++) {
+	const unsigned char *at = code;
+	for (size_t i = 0; i < b->n; at += sizes[i++]) {
 		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t number = b->id ? b->first + i : UINT32_MAX;
-		qemu_plugin_register_vcpu_mem_cb(in, streams(in) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+		qemu_plugin_register_vcpu_mem_cb(in, streams(at, sizes[i]) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
 			(void *)(uintptr_t)(number << PLACE_BITS | i));
 	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void end_threads(void)
