@@ -16,7 +16,7 @@ type Progress struct {
 }
 
 // progressEach is the least time between two calls of Options.Progress.
-const progressEach = 20 * time.Millisecond
+const progressEach = 50 * time.Millisecond
 
 // Processor time after the run: that of each instruction of the code is for its symbol, its line and
 // its place in the file.

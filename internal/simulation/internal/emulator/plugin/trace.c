@@ -41,6 +41,7 @@ enum { MARK_MODE, MARK_BACK, MARK_VALUE };     /* the next three bits of a MARK 
 #define WRITTEN(info) ((info) >> 17 & DIRTY)
 enum { PAST = 7 << 2 };                        /* in place of the size: a store past the caches */
 enum { DIRTY = 1 };                            /* the low bit of a line in the cache */
+enum { FIXED = 0x10 };                         /* MAP_FIXED of Linux on all of these processors */
 
 enum {
 	BUFFER = 8192,                         /* words */
@@ -732,9 +733,10 @@ static void on_syscall(CALLBACK(unsigned cpu, int64_t number, uint64_t a, uint64
 	if (x86 ? number == 37 || number == 38 || number == 222 : ppc ? number == 27 || number == 104 || number == 240 :
 		number == 103 || number == 107)
 		__atomic_fetch_add(&timers, 1, __ATOMIC_RELAXED); /* alarm, setitimer, timer_create */
-	if (x86 ? number == 9 || number == 11 || number == 25 : ppc ? number == 90 || number == 91 || number == 163 :
-		number == 222 || number == 215 || number == 216)
-		remapped = true; /* mmap, munmap, mremap */
+	if (number == (x86 ? 9 : ppc ? 90 : 222)) /* mmap: elsewhere it is where no mapping is known */
+		remapped |= (d & FIXED) != 0;
+	if (x86 ? number == 11 || number == 25 : ppc ? number == 91 || number == 163 : number == 215 || number == 216)
+		remapped = true; /* munmap, mremap */
 }
 
 static void on_thread_end(CALLBACK(unsigned cpu))
