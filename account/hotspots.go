@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // Hotspots say where the time of a run went: what its threads did, and which code ran. All
@@ -50,8 +52,12 @@ type Hot struct {
 	Share    float64 // of the whole
 	Error    float64
 	Samples  int64
-	Loop     *HotLoop // with most of the function's samples; nil for none
-	Cause    *Cause   // what holds the place back; nil if that is not known
+	// Caller is the line of the user's that calls the hottest line most often, if that is of a library.
+	// CallerShare is its part. Nil if it is not known.
+	Caller      *counts.Code
+	CallerShare float64
+	Loop        *HotLoop // with most of the function's samples; nil for none
+	Cause       *Cause   // what holds the place back; nil if that is not known
 }
 
 // A HotLoop is a loop of a hot function.

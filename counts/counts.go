@@ -72,6 +72,11 @@ type Scope struct {
 	Cgroup string // the cgroup (perf stat --for-each-cgroup), "" for none
 	Code   *Code  // the place in the code; nil for none
 
+	// Caller is the line of the user's that calls the code of a library most often. CallerShare is its part
+	// of the code's cycles. Nil if it is not known: only simulations see calls.
+	Caller      *Code
+	CallerShare float64
+
 	// For samples that are split by them: process and thread by name and number ("bash-1234"),
 	// the process's number, and the table's interval in seconds from the start. Duration is 0
 	// for all of the table.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/object"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Spaces are the address spaces of the processes of a recording, and the names of their
@@ -186,7 +187,7 @@ func (s *Spaces) add(time uint64, apply func(uint64)) {
 // Settle applies the events that were handed in, in order of time.
 func (s *Spaces) Settle() {
 	s.views = views{}
-	slices.SortStableFunc(s.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
+	sorting.Stable(s.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
 	for _, e := range s.pending {
 		if e.time < s.settled {
 			s.Late++

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -112,7 +113,7 @@ func (t *tree) places(h *account.Hotspots, most int) {
 	}
 	for i := range shown {
 		p := &shown[i]
-		r := row{share: shareOf(h, p), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: loopOf(p)}
+		r := row{share: shareOf(h, p), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: join(callerText(p.Caller, p.CallerShare), loopOf(p))}
 		if p.Cause != nil {
 			r.cause = p.Cause.Kind
 			if p.Cause.Text != "" {
@@ -157,6 +158,18 @@ func (t *tree) places(h *account.Hotspots, most int) {
 			t.Paragraph("", r.cause, wide[0]+6, plain)
 		}
 	}
+}
+
+// callerText says which line of the user's calls a place; "" if it is not known.
+func callerText(c *counts.Code, share float64) string {
+	if c == nil {
+		return ""
+	}
+	text := "called from " + placeOf(&account.Hot{File: c.File, Line: c.Line})
+	if share < wholly {
+		text = page.PercentOf(share) + " " + text
+	}
+	return text
 }
 
 // shareOf is the share of a place with its error. Of samples their number is in the title, and no

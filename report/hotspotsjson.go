@@ -37,6 +37,7 @@ type jsonPlace struct {
 	Share    page.Number  `json:"share"`
 	Error    *page.Number `json:"error,omitempty"`
 	Samples  int64        `json:"samples"`
+	Caller   *jsonCaller  `json:"caller,omitempty"`
 	Loop     *jsonLoop    `json:"loop,omitempty"`
 	Cause    *jsonCause   `json:"cause,omitempty"`
 }
@@ -73,7 +74,7 @@ func hotspots(h *account.Hotspots) *jsonHotspots {
 	for i := range h.Places {
 		p := &h.Places[i]
 		o := jsonPlace{Function: p.Function, Module: p.Module, Kernel: p.Kernel, File: p.File, Line: p.Line, Addr: fmt.Sprintf("%#x", p.Addr),
-			Share: page.Number(p.Share), Error: page.Known(p.Error), Samples: p.Samples}
+			Share: page.Number(p.Share), Error: page.Known(p.Error), Samples: p.Samples, Caller: callerOf(p.Caller, p.CallerShare)}
 		if l := p.Loop; l != nil {
 			o.Loop = &jsonLoop{fmt.Sprintf("%#x", l.Start), fmt.Sprintf("%#x", l.End), l.First, l.Last, l.Instructions, page.Number(l.Share)}
 		}

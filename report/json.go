@@ -140,6 +140,21 @@ type jsonTask struct {
 	Cgroup  string `json:"cgroup,omitempty"`
 }
 
+// jsonCaller is the line of the user's that calls a place most often.
+type jsonCaller struct {
+	File  string      `json:"file"`
+	Line  int         `json:"line"`
+	Share page.Number `json:"share"`
+}
+
+// callerOf is that of a place; nil if it is not known.
+func callerOf(c *counts.Code, share float64) *jsonCaller {
+	if c == nil {
+		return nil
+	}
+	return &jsonCaller{c.File, c.Line, page.Number(share)}
+}
+
 // jsonCode is the place in the code of a scope.
 type jsonCode struct {
 	Module   string `json:"module,omitempty"`
@@ -148,6 +163,8 @@ type jsonCode struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
 	Addr     string `json:"addr,omitempty"`
+
+	Caller *jsonCaller `json:"caller,omitempty"`
 }
 
 // jsonShare is a scope's share of the whole.
@@ -406,6 +423,7 @@ func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 	}
 	if c := a.Scope.Code; c != nil {
 		s.jsonCode = jsonCode{Module: c.Module, BuildID: c.BuildID, Function: c.Function, File: c.File, Line: c.Line}
+		s.Caller = callerOf(a.Scope.Caller, a.Scope.CallerShare)
 		if c.Addr > 0 {
 			s.Addr = fmt.Sprintf("%#x", c.Addr)
 		}

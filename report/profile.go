@@ -277,6 +277,7 @@ type profileLine struct {
 	part           portion
 	start, end     float64 // seconds, of an interval
 	hot            bool
+	caller         string
 	cells          []profileCell
 }
 
@@ -312,6 +313,7 @@ func (p *profile) Account(a *account.Account) error {
 		l.labels = append(l.labels, "all")
 	} else {
 		l.labels, l.module = h.label(&a.Scope)
+		l.caller = callerText(a.Scope.Caller, a.Scope.CallerShare)
 	}
 	p.n++
 	for _, i := range p.columns {
@@ -522,6 +524,7 @@ func (p *profile) foot() {
 	if slices.Contains(p.skids, true) {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
 	}
+	p.called()
 	p.high()
 	if p.left > 0 {
 		p.Paragraph("note", p.o.Hint(fmt.Sprintf("%d more nodes do not fit in %d columns", p.left, p.Width), counts.Fix{Action: counts.ShowColumns}), 12, plain)
@@ -542,6 +545,15 @@ func (p *profile) foot() {
 	}
 	if h.Next.Command != "" {
 		p.step("next", h.Next)
+	}
+}
+
+// called names the lines that call hotspots of libraries.
+func (p *profile) called() {
+	for _, l := range p.lines {
+		if l.hot && l.caller != "" {
+			p.Paragraph("called", page.Cut(l.labels[len(l.labels)-1], functionMost)+" "+l.caller, 12, plain)
+		}
 	}
 }
 

@@ -50,7 +50,8 @@ func (l *laboratory) class() string {
 
 // TestLaboratories simulates laboratories of a checkout of perf-ninja, whose folder the
 // environment names, with the penalties that calibrate has stored. It prints the class and the
-// line that the simulation says, and whether they are right. It also prints the line's share
+// line that the simulation says, and whether they are right. Of code of a library a report also shows the
+// line of the user's that calls it most often: that may be the right one as well. It also prints the line's share
 // of a native run's clock samples, and the line with the most of them. For those with a
 // solution in testdata/labs/solutions it prints the change of cycles too, by diff and by processor time:
 //
@@ -169,13 +170,19 @@ func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool, ch
 	if len(d.Accounts) > 0 && len(d.Accounts[0].Bottleneck) > 0 {
 		part = strings.TrimPrefix(d.Accounts[0].Bottleneck[len(d.Accounts[0].Bottleneck)-1], "Cycles.")
 	}
-	file, at, _ := hottestLine(t, kept, filepath.Join(dir, "lines.json"), "", 0)
+	file, at, _, caller := hottestLine(t, kept, filepath.Join(dir, "lines.json"), "", 0)
 	class = classOf(part) == l.class()
-	line = file == l.file && l.first <= at && at <= l.last
+	own := func(file string, at int) bool {
+		return filepath.Base(file) == l.file && l.first <= at && at <= l.last
+	}
+	line = own(file, at) || own(caller.File, caller.Line)
 	t.Logf("%-40s %.2f s by itself: %-32s class %-5t %s:%d line %t", l.name, native, part, class, file, at, line)
+	if caller.Line > 0 {
+		t.Logf("%-40s %.0f %% of that line is called from %s:%d", l.name, 100*caller.Share, filepath.Base(caller.File), caller.Line)
+	}
 	recorded := filepath.Join(dir, "native.data")
 	mustRun(t, "record", "-e", "cpu-clock", "-o", recorded, "--", program)
-	most, number, share := hottestLine(t, recorded, filepath.Join(dir, "native.json"), file, at)
+	most, number, share, _ := hottestLine(t, recorded, filepath.Join(dir, "native.json"), file, at)
 	t.Logf("%-40s that line has %.0f %% of the native samples; %s:%d has the most", l.name, 100*share, most, number)
 	solution := filepath.Join("testdata", "labs", "solutions", filepath.Base(l.name))
 	if _, err := os.Stat(solution); err == nil {
@@ -224,9 +231,16 @@ func classOf(part string) string {
 	return top
 }
 
-// hottestLine returns the line of a laboratory with the most cycles or samples. It also returns
-// the share of another line.
-func hottestLine(t *testing.T, kept, out, other string, number int) (file string, line int, share float64) {
+// A calledFrom is the line of the user's that calls another one.
+type calledFrom struct {
+	File  string
+	Line  int
+	Share float64
+}
+
+// hottestLine returns the line of a laboratory with the most cycles or samples, and its caller. It also
+// returns the share of another line.
+func hottestLine(t *testing.T, kept, out, other string, number int) (file string, line int, share float64, caller calledFrom) {
 	t.Helper()
 	mustRun(t, "report", "--by", "line", "--all", "--format", "json", "-o", out, kept)
 	var d struct {
@@ -235,6 +249,7 @@ func hottestLine(t *testing.T, kept, out, other string, number int) (file string
 				Kind, File string
 				Line       int
 				Share      float64
+				Caller     calledFrom
 			}
 			Nodes []struct {
 				Name  string
@@ -265,8 +280,8 @@ func hottestLine(t *testing.T, kept, out, other string, number int) (file string
 			share = a.Scope.Share
 		}
 		if value > most {
-			file, line, most = name, a.Scope.Line, value
+			file, line, most, caller = name, a.Scope.Line, value, a.Scope.Caller
 		}
 	}
-	return file, line, share
+	return file, line, share, caller
 }

@@ -68,12 +68,17 @@ func (t *Tables) line(p *account.Hot, f *counts.Code) {
 	most := 0.0
 	for i := 1; i < len(t.Lines.Scopes); i++ {
 		c := t.Lines.Scopes[i].Code
-		if c == nil || c.Line == 0 || c.Function != f.Function || c.Module != f.Module {
+		if c == nil || c.Function != f.Function || c.Module != f.Module {
 			continue
 		}
-		if v := t.Lines.Cell(i, t.Column).Value; v > most {
+		v := t.Lines.Cell(i, t.Column).Value
+		switch {
+		case c.Line > 0 && v > most:
 			most, p.File, p.Line = v, c.File, c.Line
+		case c.Line > 0 || most > 0:
+			continue
 		}
+		p.Caller, p.CallerShare = t.Lines.Scopes[i].Caller, t.Lines.Scopes[i].CallerShare
 	}
 }
 

@@ -77,7 +77,7 @@ func joined(t *counts.Table) *counts.Table {
 			l.Scopes = append(l.Scopes, scope)
 		case l.Scopes[at].Code.Function != code.Function:
 			code.Function = ""
-			l.Scopes[at].Code, l.Scopes[at].Label = &code, code.Label(counts.Line)
+			l.Scopes[at].Code, l.Scopes[at].Label, l.Scopes[at].Caller = &code, code.Label(counts.Line), nil
 		}
 		to[i] = at
 	}

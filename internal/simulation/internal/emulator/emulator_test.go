@@ -3,6 +3,8 @@ package emulator
 import (
 	"bufio"
 	"bytes"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -10,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
@@ -84,6 +88,56 @@ func (s *Simulation) executed(t *testing.T, function string) (all, first int64) 
 		}
 	}
 	return all, first
+}
+
+// TestCallers simulates a program with a library in headers. One line of it is inlined into
+// the user's. Another one is called through a function nine times, and once directly.
+func TestCallers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "include", "c++")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	header := `
+static inline __attribute__((always_inline)) long inlined(long x) {
+	for (int i = 0; i < 300000; i++) __asm__ volatile("imul %0, %0" : "+r"(x)); // 3
+	return x;
+}
+static __attribute__((noinline)) long work(long x, long n) {
+	for (long i = 0; i < n; i++) __asm__ volatile("imul %0, %0" : "+r"(x)); // 7
+	return x;
+}
+static __attribute__((noinline)) long between(long x) { return work(x, 30000) + 1; }
+`
+	if err := os.WriteFile(filepath.Join(dir, "lib.h"), []byte(header), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	program := compiled(t, "gcc", `#include "lib.h"
+int main(int argc, char **argv) {
+	long sum = inlined(argc); // 3
+	for (int i = 0; i < 9; i++)
+		sum += between(i); // 5
+	sum += work(sum, 30000); // 6
+	return sum == 7;
+}
+`, "-I", dir)
+	s := emulated(t, program)
+	var kept strings.Builder
+	if err := s.Write(&kept); err != nil {
+		t.Fatal(err)
+	}
+	r := valgrind.NewReader(strings.NewReader(kept.String()), "kept", valgrind.Options{By: counts.Line})
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	got := map[string]string{}
+	for _, scope := range r.Table().Scopes {
+		if c := scope.Caller; c != nil {
+			got[fmt.Sprintf("%s:%d", filepath.Base(scope.Code.File), scope.Code.Line)] = fmt.Sprintf("%t %d %.2f", c.File == program+".c", c.Line, scope.CallerShare)
+		}
+	}
+	if want := map[string]string{"lib.h:3": "true 3 1.00", "lib.h:7": "true 5 0.90"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 const counting = `

@@ -38,6 +38,7 @@ type run struct {
 	begun   int32    // of the windows
 	cycles  float64  // of the windows
 	clock   clock
+	calls   indirects
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
 	ended   sync.WaitGroup

@@ -196,7 +196,7 @@ func (t *thread) become(mode int) {
 // enter begins a block, and simulates the one before: it is now known how it ended.
 func (t *thread) enter(b *block) {
 	if last := t.block; last != nil && b != nil {
-		t.leave(last, b.start)
+		t.leave(last, b)
 	}
 	t.block, t.to = b, t.to[:0]
 	if b == nil {
@@ -226,11 +226,12 @@ func (t *thread) fetch(b *block) {
 	}
 }
 
-// leave ends a block: the next one is at an address.
-func (t *thread) leave(b *block, next uint64) {
+// leave ends a block: another one follows.
+func (t *thread) leave(b, follows *block) {
 	if len(b.insts) == 0 {
 		return
 	}
+	next := follows.start
 	in := t.run.code.look(t.run.code.inst(b.insts[len(b.insts)-1]))
 	addr, target := in.addr+b.bias, in.target()+b.bias
 	taken := true
@@ -240,6 +241,9 @@ func (t *thread) leave(b *block, next uint64) {
 	case disasm.Jump, disasm.Call, disasm.IndirectJump, disasm.IndirectCall, disasm.Return:
 	default:
 		taken = false
+	}
+	if in.flow == disasm.IndirectCall || in.flow == disasm.IndirectJump && follows.image != b.image {
+		t.run.calls.enter(b, follows, t.each)
 	}
 	queued := t.loop.Queued()
 	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.PredictIn(&t.loop, t.predictor, len(b.insts))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
@@ -23,6 +25,11 @@ func (s *Simulation) Write(w io.Writer) error {
 	f := valgrind.NewFileWriter(w, h)
 	costs := rounder{values: make([]uint64, len(valgrind.EmulatedEvents)), carry: make([]float64, len(valgrind.EmulatedEvents))}
 	var list []float64
+	var by *callers
+	own := func(i *image) bool { return i.file != nil && !strings.HasPrefix(i.path, system) }
+	if last == caches.Memory && slices.ContainsFunc(s.run.code.ordered(), own) {
+		by = &callers{number: map[uint64]uint32{}, of: make([][]calling, 1), at: map[string]int{}, lines: make([]foreign, 1)}
+	}
 	for _, i := range s.run.code.ordered() {
 		names := newSymbols(i)
 		for in := range s.run.code.sorted(i) {
@@ -37,7 +44,13 @@ func (s *Simulation) Write(w io.Writer) error {
 				costs.round(list)
 			}
 			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
+			if by != nil {
+				by.see(i, in, s.run.code.known(in), &p)
+			}
 		}
+	}
+	if by != nil {
+		by.write(s.run.code, &s.run.calls, f)
 	}
 	return f.Close()
 }

@@ -198,6 +198,10 @@ func (r *Reader) scope(row int) counts.Scope {
 	case counts.Instruction:
 		c.File, c.Line, c.Addr = r.fl.text[p.files[row]], int(p.lines[row]), k.number
 	}
+	if n := r.callsAt[key{fl: k.fl, fn: p.fns[row], number: k.number}]; n > 0 && p.by == counts.Line {
+		by := r.callers[n-1]
+		s.Caller, s.CallerShare = &counts.Code{File: r.fl.text[by.file], Line: by.line}, by.share
+	}
 	s.Code, s.Label = c, c.Label(p.by)
 	if row == p.others {
 		s.Label = "others"

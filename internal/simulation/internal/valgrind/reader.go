@@ -3,6 +3,7 @@ package valgrind
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,6 +89,8 @@ type Reader struct {
 	only    []float64             // of the places that count, if not all do
 	code    counts.Code
 	skips   int8 // the costs of the function: 1 if they are not read, -1 if they are, 0 if that is not known
+	callers []caller
+	callsAt map[key]int32
 	tasks   []task
 	ended   ending
 	unknown oddities
@@ -322,7 +325,9 @@ func (r *Reader) take(b []byte) error {
 	switch c := b[0]; {
 	case c-'0' <= 9 || c == '+' || c == '-' || c == '*':
 		return r.cost(b)
-	case c == '#' || c == '\n' || c == '\r':
+	case c == '#':
+		return r.called(b)
+	case c == '\n' || c == '\r':
 		return nil
 	}
 	b = bytes.TrimRight(b, "\r\n")
@@ -342,6 +347,43 @@ func (r *Reader) take(b []byte) error {
 		return r.head(key, bytes.TrimRight(value, " \t"), b)
 	}
 	r.unknown.add(r.line, b)
+	return nil
+}
+
+// A caller is the line that calls a place most often, with its share of the calls.
+type caller struct {
+	file  name
+	line  int
+	share float64
+}
+
+// maxCallers bounds the places whose callers are kept.
+const maxCallers = 1 << 14
+
+// called reads a comment, which may be a caller's.
+func (r *Reader) called(b []byte) error {
+	b, ok := bytes.CutPrefix(bytes.TrimRight(b, "\r\n"), []byte(callerMark))
+	f := bytes.Split(b, []byte{'\t'})
+	if !ok || len(f) != 6 || len(r.callers) >= maxCallers {
+		return nil
+	}
+	function, err := r.fn.intern(f[0])
+	source, err2 := r.fl.intern(f[1])
+	file, err3 := r.fl.intern(f[3])
+	if err = cmp.Or(err, err2, err3); err != nil {
+		return r.fault("%v", err)
+	}
+	line, _, ok := decimal(f[2])
+	at, _, ok2 := decimal(f[4])
+	share, err := strconv.ParseFloat(string(f[5]), 64)
+	if !ok || !ok2 || at == 0 || at > math.MaxInt32 || err != nil || !(share > 0 && share <= 1) {
+		return nil
+	}
+	if r.callsAt == nil {
+		r.callsAt = map[key]int32{}
+	}
+	r.callers = append(r.callers, caller{file, int(at), share})
+	r.callsAt[key{fl: source, fn: function, number: line}] = int32(len(r.callers))
 	return nil
 }
 

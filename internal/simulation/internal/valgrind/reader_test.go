@@ -350,6 +350,47 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// called has callers of a line. The last three say nothing, and are comments.
+const called = `# callgrind format
+positions: instr line
+events: Ir
+ob=(1) a
+fl=(1) /usr/include/c++/12/lib.h
+fn=(1) sort
+0x1 3 40
+fn=(2) find
+0x2 3 60
+0x3 4 1
+# called: sort	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	7	0.750
+# called: 	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	9	0.500
+# called: sort	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	0	1
+# called: find	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	3	1.5
+# called: find	/usr/include/c++/12/lib.h	4
+`
+
+// TestCalled reads callers: of a line in one function, and in all.
+func TestCalled(t *testing.T) {
+	for _, within := range []counts.By{0, counts.By(0).With(counts.Function)} {
+		r := NewReader(strings.NewReader(called), "called", Options{By: counts.Line, Within: within})
+		if !r.Next() {
+			t.Fatal(r.Err())
+		}
+		var got []string
+		for _, s := range r.Table().Scopes[1:] {
+			if s.Caller != nil {
+				got = append(got, fmt.Sprintf("%s %d: %s:%d %g", s.Code.Function, s.Code.Line, s.Caller.File, s.Caller.Line, s.CallerShare))
+			}
+		}
+		want := []string{" 3: /home/me/a.cpp:9 0.5"}
+		if within != 0 {
+			want = []string{"sort 3: /home/me/a.cpp:7 0.75"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	files, err := filepath.Glob("testdata/*grind")
 	if err != nil {
@@ -362,6 +403,7 @@ func FuzzReader(f *testing.F) {
 		}
 		f.Add(text, uint8(len(text)))
 	}
+	f.Add([]byte(called), uint8(3))
 	kinds := []counts.Kind{counts.Run, counts.Module, counts.Function, counts.Line, counts.Instruction}
 	f.Fuzz(func(t *testing.T, text []byte, by uint8) {
 		Detect(text)

@@ -139,6 +139,18 @@ func (f *FileWriter) Costs(object, source, function string, addr uint64, line in
 	_, _ = f.out.Write(append(f.text, '\n'))
 }
 
+// Caller writes that a line of a function is called by a share of its callers from another line. Other readers
+// take it for a comment. Without a function it is the line in all of them.
+func (f *FileWriter) Caller(function, source string, line int, from string, at int, share float64) {
+	fmt.Fprintf(f.out, "%s%s\t%s\t%d\t%s\t%d\t%.3f\n", callerMark, fieldOf(function), fieldOf(source), line, fieldOf(from), at, share)
+}
+
+// callerMark begins the line of a caller.
+const callerMark = "# called: "
+
+// fieldOf returns a text of one line without tabs.
+func fieldOf(text string) string { return strings.ReplaceAll(oneLine(text), "\t", " ") }
+
 // name writes a name if it is another than before.
 func (f *FileWriter) name(n *writtenNames, text string) {
 	if n.begun && n.latest == text {
