@@ -45,7 +45,7 @@ func (t *nameTable) add(start, size uint64, name []byte) bool {
 func (t *nameTable) settle() {
 	byStart := func(a, b namedRange) int { return cmp.Compare(a.start, b.start) }
 	if !slices.IsSortedFunc(t.ranges, byStart) { // as lists of a kernel without modules are
-		slices.SortFunc(t.ranges, byStart)
+		sort.Slice(t.ranges, func(i, j int) bool { return t.ranges[i].start < t.ranges[j].start }) // slices.SortFunc would be 9 kB of code
 	}
 	kept := t.ranges[:0]
 	for _, r := range t.ranges {
