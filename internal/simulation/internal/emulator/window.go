@@ -34,6 +34,7 @@ type detailed struct {
 	ready [1 << 12]arrival       // of lines that were prefetched in the window
 	began int64                  // when the window did
 	until [2]int64               // when the line of the current load, and store, arrives
+	sets  sets
 }
 
 // An arrival is when a line arrives, and when an instruction asked for it; 0 if none did.
@@ -50,7 +51,7 @@ type early struct {
 
 func newDetailed(r *run, h *caches.Hierarchy) *detailed {
 	c := r.options.Core
-	return &detailed{run: r, caches: h, ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
+	return &detailed{run: r, caches: h, sets: newSets(c.SameSet(), r.options.Caches), ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
 }
 
 func (d *detailed) machines() [3]*pipeline.Machine {
@@ -68,6 +69,7 @@ func (d *detailed) begin(each float64) {
 	d.walks, d.backs = lane{}, [caches.Levels]float64{}
 	d.began = d.full.Now()
 	clear(d.ready[:])
+	d.sets.clear()
 }
 
 func (d *detailed) end() {
@@ -133,6 +135,9 @@ func (d *detailed) execute(in *instruction, accesses []access, taken, missed, co
 	}
 	d.full.Until(d.until[0]-d.skew, d.until[1]-d.skew)
 	full := d.full.Execute(&in.op, taken, missed)
+	if in.op.Stores {
+		d.sets.stored(accesses, d.full.Stored()+d.skew)
+	}
 	wrong := d.wrong
 	if missed {
 		d.wrong = in
@@ -281,8 +286,13 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 		}
 		in.count(got, a.store, d.caches.Moves())
 	}
+	begins := now
 	if got.Level != caches.First {
 		now = max(now, d.full.Room()+d.skew)
+		var stores int64
+		if begins, stores = d.sets.comes(line, a, now); stores != 0 {
+			d.full.StoresFrom(stores - d.skew)
+		}
 	}
 	switch got.Level {
 	case caches.Second:
@@ -309,6 +319,10 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 	d.moves(now)
 	for _, v := range why {
 		cycles += v
+	}
+	if begins > now {
+		d.until[at(a.store)] = max(d.until[at(a.store)], begins+cycles)
+		why[lateL2+int(got.Level-caches.Second)] += begins - now
 	}
 	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line {
 		if !a.held && r.asked != 0 {

@@ -57,6 +57,28 @@ func (m *Machine) Miss(from, late int64) (arrives int64) {
 // Now returns the cycle of the latest dispatch.
 func (m *Machine) Now() int64 { return m.now }
 
+// Stored returns when the latest store reaches the cache.
+func (m *Machine) Stored() int64 { return m.memory.committed }
+
+// StoresFrom makes later stores reach the cache at some cycle or later.
+func (m *Machine) StoresFrom(at int64) { m.memory.committed = max(m.memory.committed, at) }
+
+// A SameSet is how many cycles pass until a set of the first level of data takes another line; zeros if that
+// is not known.
+type SameSet struct {
+	Line  int64 // after a line
+	Dirty int64 // more after one that replaced a line that was written
+	Again int64 // more after one that replaced a line which a store in the queue has to write yet
+}
+
+// SameSet returns how long lines of a set wait for each other.
+func (c *Core) SameSet() SameSet {
+	if c == nil {
+		return SameSet{}
+	}
+	return c.sameSet
+}
+
 // Walkers returns how many page walks the core does at a time. Intel's cores have two since Broadwell, and
 // four since Golden Cove. On a Redwood Cove in a virtual machine a load of a page in no TLB took 33 cycles.
 // One that waits for the load before took 60.
