@@ -72,11 +72,10 @@ type foreign struct {
 type callers struct {
 	number map[uint64]uint32 // of a function, by where it begins and its image
 	of     [][]calling       // by that number; the first is of no function
-	images []*image
-	at     map[string]int // the numbers of lines
-	lines  []foreign      // the first is none
-	sum    float64        // the cycles of all code
-	own    bool           // there is code of the user's
+	at     map[string]int    // the numbers of lines
+	lines  []foreign         // the first is none
+	sum    float64           // the cycles of all code
+	own    bool              // there is code of the user's
 }
 
 // routine returns the number of the function that an address is in, and where that begins; 0 of code without
@@ -89,12 +88,7 @@ func (c *callers) routine(i *image, addr uint64) (n uint32, start uint64) {
 	if !ok {
 		return 0, 0
 	}
-	at := slices.Index(c.images, i)
-	if at < 0 {
-		at = len(c.images)
-		c.images = append(c.images, i)
-	}
-	key := start ^ uint64(at)<<48
+	key := start ^ i.number<<48
 	if n = c.number[key]; n == 0 {
 		n = uint32(len(c.of))
 		c.number[key] = n

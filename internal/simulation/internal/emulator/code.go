@@ -70,9 +70,11 @@ var targets = map[string]disasm.Arch{
 type image struct {
 	path string // "" for code of no file
 	pid  int    // of the process, if there is no file
-	file *object.Object
-	at   index
-	list []uint32 // the numbers of instructions by address, once they were asked for
+
+	number uint64 // from 0 on
+	file   *object.Object
+	at     index
+	list   []uint32 // the numbers of instructions by address, once they were asked for
 
 	lines     touched           // that were executed
 	functions map[uint64]uint32 // that were in windows, by address: their numbers
@@ -91,7 +93,7 @@ func (l *library) image(path string, pid int) *image {
 	}
 	i := l.images[key]
 	if i == nil {
-		i = &image{path: path, pid: pid, at: newIndex(), functions: map[uint64]uint32{}}
+		i = &image{path: path, pid: pid, number: uint64(len(l.images)), at: newIndex(), functions: map[uint64]uint32{}}
 		if path != "" {
 			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
 		}

@@ -326,7 +326,8 @@ func (r *Reader) take(b []byte) error {
 	case c-'0' <= 9 || c == '+' || c == '-' || c == '*':
 		return r.cost(b)
 	case c == '#':
-		return r.called(b)
+		r.called(b)
+		return nil
 	case c == '\n' || c == '\r':
 		return nil
 	}
@@ -361,30 +362,31 @@ type caller struct {
 const maxCallers = 1 << 14
 
 // called reads a comment, which may be a caller's.
-func (r *Reader) called(b []byte) error {
+func (r *Reader) called(b []byte) {
 	b, ok := bytes.CutPrefix(bytes.TrimRight(b, "\r\n"), []byte(callerMark))
 	f := bytes.Split(b, []byte{'\t'})
 	if !ok || len(f) != 6 || len(r.callers) >= maxCallers {
-		return nil
+		return
 	}
 	function, err := r.fn.intern(f[0])
 	source, err2 := r.fl.intern(f[1])
 	file, err3 := r.fl.intern(f[3])
-	if err = cmp.Or(err, err2, err3); err != nil {
-		return r.fault("%v", err)
+	if cmp.Or(err, err2, err3) != nil {
+		return
 	}
-	line, _, ok := decimal(f[2])
-	at, _, ok2 := decimal(f[4])
-	share, err := strconv.ParseFloat(string(f[5]), 64)
-	if !ok || !ok2 || at == 0 || at > math.MaxInt32 || err != nil || !(share > 0 && share <= 1) {
-		return nil
+	var n [3]uint64 // line, the caller's line and share
+	for i := range n {
+		v, _, known := decimal(f[2+i+(i+1)/2])
+		n[i], ok = v, ok && known
+	}
+	if !ok || n[1] == 0 || n[1] > math.MaxInt32 || n[2] == 0 || n[2] > callerUnits {
+		return
 	}
 	if r.callsAt == nil {
 		r.callsAt = map[key]int32{}
 	}
-	r.callers = append(r.callers, caller{file, int(at), share})
-	r.callsAt[key{fl: source, fn: function, number: line}] = int32(len(r.callers))
-	return nil
+	r.callers = append(r.callers, caller{file, int(n[1]), float64(n[2]) / callerUnits})
+	r.callsAt[key{fl: source, fn: function, number: n[0]}] = int32(len(r.callers))
 }
 
 // position reads a line that says where the next costs are, or what is called or jumped to

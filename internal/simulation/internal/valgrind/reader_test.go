@@ -361,10 +361,10 @@ fn=(1) sort
 fn=(2) find
 0x2 3 60
 0x3 4 1
-# called: sort	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	7	0.750
-# called: 	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	9	0.500
-# called: sort	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	0	1
-# called: find	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	3	1.5
+# called: sort	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	7	750
+# called: 	/usr/include/c++/12/lib.h	3	/home/me/a.cpp	9	500
+# called: sort	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	0	1000
+# called: find	/usr/include/c++/12/lib.h	4	/home/me/a.cpp	3	1500
 # called: find	/usr/include/c++/12/lib.h	4
 `
 

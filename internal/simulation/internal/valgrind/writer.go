@@ -111,10 +111,10 @@ func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 // fileBuffer is how much is written at a time.
 const fileBuffer = 1 << 16
 
-// oneLine returns a text without line ends.
+// oneLine returns a text without line ends and tabs.
 func oneLine(text string) string { return lineEnds.Replace(text) }
 
-var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
 // Costs writes the costs of an instruction, in the order of [EmulatedEvents]: its object,
 // source file and function, its address and its line.
@@ -142,14 +142,14 @@ func (f *FileWriter) Costs(object, source, function string, addr uint64, line in
 // Caller writes that a line of a function is called by a share of its callers from another line. Other readers
 // take it for a comment. Without a function it is the line in all of them.
 func (f *FileWriter) Caller(function, source string, line int, from string, at int, share float64) {
-	fmt.Fprintf(f.out, "%s%s\t%s\t%d\t%s\t%d\t%.3f\n", callerMark, fieldOf(function), fieldOf(source), line, fieldOf(from), at, share)
+	fmt.Fprintf(f.out, "%s%s\t%s\t%d\t%s\t%d\t%.0f\n", callerMark, oneLine(function), oneLine(source), line, oneLine(from), at, callerUnits*share)
 }
 
 // callerMark begins the line of a caller.
 const callerMark = "# called: "
 
-// fieldOf returns a text of one line without tabs.
-func fieldOf(text string) string { return strings.ReplaceAll(oneLine(text), "\t", " ") }
+// callerUnits are the parts that a share is counted in.
+const callerUnits = 1000
 
 // name writes a name if it is another than before.
 func (f *FileWriter) name(n *writtenNames, text string) {
