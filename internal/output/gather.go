@@ -39,6 +39,11 @@ type gatherer struct {
 }
 
 func (f *gatherer) Write(p []byte) (int, error) {
+	if f.buf.Len() == 0 && len(p) >= flushAt {
+		n, err := f.to.Write(p)
+		f.last, f.failed = time.Now(), err
+		return n, err
+	}
 	n, _ := f.buf.Write(p)
 	if f.last.IsZero() {
 		f.last = time.Now()

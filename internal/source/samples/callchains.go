@@ -146,7 +146,7 @@ const recentThreads, longestRecent = 256, 512
 
 // newCallchains returns callchains with room in the index for so many.
 func newCallchains(room int) callchains {
-	c := callchains{recent: make([]recentSet, recentSets), last: make([]lastChain, recentThreads), hashed: make([]hashedCall, 1, mostHashed+1<<10)}
+	c := callchains{recent: roomFor[recentSet](recentSets), last: make([]lastChain, recentThreads), hashed: make([]hashedCall, 1, mostHashed+1<<10)}
 	c.index.make(room)
 	c.calls.add(0)
 	return c

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"unsafe"
 )
 
 // A stackTree has the stacks that were met, each as the path to one of its nodes. Node 0
@@ -132,7 +133,7 @@ func (x *childIndex) look(t *stackTree, parent, frame int32) int32 {
 func (x *childIndex) put(t *stackTree, parent, child int32) {
 	if x.n++; x.n*4 > len(x.slots)*3 {
 		old := x.slots
-		x.slots = make([]childSlot, max(1<<10, 2*len(old)))
+		x.slots = roomFor[childSlot](max(1<<10, 2*len(old)))
 		for _, s := range old {
 			if s.child > 0 {
 				*x.free(t, s) = s
@@ -170,7 +171,7 @@ func (x *numberIndex) make(n int) {
 		x.bits++
 	}
 	x.slots = nil // so that the collector may take it
-	x.slots = make([]uint32, 1<<x.bits)
+	x.slots = roomFor[uint32](1 << x.bits)
 }
 
 // look returns the number of a hash that is the one. It is 0 if there is none; then a new
@@ -359,12 +360,30 @@ type pages[T any] struct {
 	n    int
 }
 
-// pageItems is the number of items on a page, a power of two.
-const pageItems = 1 << 13
+// pageItems is the number of items on a page, a power of two. Behind the first fewPages, and for
+// tables of manyItems, memory is of huge pages.
+const (
+	pageItems = 1 << 13
+	fewPages  = 8
+	manyItems = 1 << 17
+)
+
+// roomFor makes a table.
+func roomFor[T any](n int) []T {
+	list := make([]T, n)
+	if n >= manyItems {
+		huge(unsafe.Pointer(&list[0]), uintptr(n)*unsafe.Sizeof(list[0]))
+	}
+	return list
+}
 
 func (p *pages[T]) add(item T) int {
 	if p.n%pageItems == 0 {
-		p.list = append(p.list, make([]T, pageItems))
+		page := make([]T, pageItems)
+		if len(p.list) >= fewPages {
+			huge(unsafe.Pointer(&page[0]), pageItems*unsafe.Sizeof(page[0]))
+		}
+		p.list = append(p.list, page)
 	}
 	*p.at(p.n) = item
 	p.n++
