@@ -410,7 +410,7 @@ func (t *diffWriter) chance() string {
 	case t.basis == account.ByPairs:
 		how = "old and new runs alternated and were compared in pairs; without a change at most 1 comparison in 20 reports one"
 	case t.basis == account.ByExactCounts:
-		return "none: a simulator counts the same each time"
+		return "none in counts of a simulator; times from QEMU's are samples, and vary by the ± of report"
 	case t.basis == account.BySampling:
 		return fmt.Sprintf("from the sampling error alone: how runs differ is unknown; count at least %d runs of each, better 10 alternating ones", account.RunsEnough)
 	case t.basis == account.NoBasis:
