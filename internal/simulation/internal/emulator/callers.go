@@ -202,12 +202,14 @@ func (c *callers) write(l *library, e *indirects, to *valgrind.FileWriter) {
 // most returns the user's line that calls code most often, and its share. The code is that of a function, or all
 // with "".
 func (c *callers) most(list []calling, function string) (most int, share float64) {
+	for k := range list { // there may be functions that nothing calls
+		list[k].from, _ = c.routine(list[k].image, list[k].in.addr)
+	}
 	now, all := make([]float64, len(c.of)), 0.0
 	var lines []float64
 	for k := range list {
 		if by := &list[k]; function == "" || function == by.function {
 			all += by.n
-			by.from, _ = c.routine(by.image, by.in.addr)
 			lines = c.hand(by, by.n, now, lines)
 		}
 	}

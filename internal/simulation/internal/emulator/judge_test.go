@@ -70,3 +70,16 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v: %.600s", s.Partial, out.String())
 	}
 }
+
+// TestUncalled checks the callers of a library's function whose call no sample saw.
+func TestUncalled(t *testing.T) {
+	t.Parallel()
+	s := emulated(t, compiled(t, "gcc", `
+#include <string.h>
+static char far[16 << 20];
+int main(void) { for (int i = 0; i < 4; i++) memset(far, i, sizeof far); return far[5] - 3; }`))
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil || s.State.ExitCode() != 0 {
+		t.Errorf("%v, %v", err, s.State)
+	}
+}
