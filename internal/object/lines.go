@@ -6,6 +6,8 @@ import (
 	"io"
 	"path"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"sort"
 )
 
@@ -138,7 +140,7 @@ func (u *unit) source(name string) string {
 // may be in any order. At the end of one sequence and the start of another the start
 // counts.
 func (t *lineTable) sort() {
-	slices.SortStableFunc(t.rows, func(a, b lineRow) int {
+	sorting.Stable(t.rows, func(a, b lineRow) int {
 		if c := compare(a.addr, b.addr); c != 0 {
 			return c
 		}

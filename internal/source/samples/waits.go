@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -367,7 +368,7 @@ func (w *waits) add(m moment) {
 
 // settle takes the moments up to a time.
 func (w *waits) settle(limit uint64) {
-	slices.SortStableFunc(w.queue, func(a, b moment) int {
+	sorting.Stable(w.queue, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.what, b.what))
 	})
 	n, _ := slices.BinarySearchFunc(w.queue, limit, func(m moment, t uint64) int {
