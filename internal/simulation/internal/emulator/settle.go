@@ -19,8 +19,10 @@ func (l *library) settle() {
 // settleAll finds the cycles of the instructions of all functions.
 func (l *library) settleAll() {
 	var all, above [costs]float64
+	var late lateness
 	for _, f := range l.functions {
 		f.close()
+		late.add(latenessOf(f.insts))
 		for cost := range costs {
 			sum := 0.0
 			for _, in := range f.insts {
@@ -31,7 +33,7 @@ func (l *library) settleAll() {
 		}
 	}
 	for _, f := range l.functions {
-		settle(f.insts, ratio(all[costLost], above[costLost]), ratio(all[costWaits], above[costWaits]))
+		settle(f.insts, late, ratio(all[costLost], above[costLost]), ratio(all[costWaits], above[costWaits]))
 		f.uncertain()
 	}
 }
@@ -45,34 +47,66 @@ func ratio(all, above float64) float64 {
 	return max(all, 0) / above
 }
 
-// settle finds the cycles of a function's instructions. Parts of its differences are its own.
-func settle(insts []*instruction, ofLost, ofWaits float64) {
-	var late [parts]float64
-	lates := 0.0
+// A lateness is how many cycles accesses are late, by reason. Others may hide them.
+type lateness [parts]float64
+
+func latenessOf(insts []*instruction) (l lateness) {
 	for _, in := range insts {
-		for i, v := range in.late {
-			late[i] += v
-			lates += v
+		l.add(in.late)
+	}
+	return l
+}
+
+func (l *lateness) add(other lateness) {
+	for i, v := range other {
+		l[i] += v
+	}
+}
+
+func (l *lateness) sum() (all float64) {
+	for _, v := range l {
+		all += v
+	}
+	return all
+}
+
+// explain divides cycles of waiting among the reasons. No more of them than the accesses here are late have
+// their reasons. The others have those of other accesses: a full queue or a locked instruction waits for these.
+func (l *lateness) explain(cycles float64, others lateness) (list lateness) {
+	here, there := l.sum(), others.sum()
+	own := min(cycles, here)
+	if there == 0 {
+		own = cycles
+	}
+	for i := range list {
+		if here > 0 {
+			list[i] = own * l[i] / here
+		}
+		if there > 0 {
+			list[i] += (cycles - own) * others[i] / there
 		}
 	}
+	if here == 0 && there == 0 {
+		list[lateL2] = cycles
+	}
+	return list
+}
+
+// settle finds the cycles of a function's instructions. Parts of its differences are its own. All is how late
+// the accesses of all functions are.
+func settle(insts []*instruction, all lateness, ofLost, ofWaits float64) {
 	lost := share(insts, func(in *instruction) float64 { return ofLost * in.lost })
 	waits := share(insts, func(in *instruction) float64 { return ofWaits * in.waits })
+	late, sum := latenessOf(insts), 0.0
+	for _, v := range waits {
+		sum += v
+	}
+	late = late.explain(sum, all)
 	for n, in := range insts {
 		in.outcome = &outcome{settled: parts3{cycles: in.ideal / in.timed, lost: lost[n] / in.timed}}
-		own, sum := in.late, 0.0
-		for _, v := range own {
-			sum += v
-		}
-		if sum == 0 {
-			own, sum = late, lates
-		}
-		for i, v := range own {
-			if sum > 0 {
-				in.settled.waits[i] = waits[n] / in.timed * v / sum
-			}
-		}
-		if sum == 0 {
-			in.settled.waits[lateL2] = waits[n] / in.timed
+		own := lateness(in.late)
+		for i, v := range own.explain(waits[n], late) {
+			in.settled.waits[i] = v / in.timed
 		}
 	}
 }

@@ -29,3 +29,29 @@ func TestSettle(t *testing.T) {
 		t.Errorf("%v and %v cycles of waiting, want 600 and 0", a, b)
 	}
 }
+
+// TestExplain checks the reasons of waiting: those of an instruction's own accesses, as far as they are late, and then
+// those of its function and of the program. What no access explains counts as the second level's.
+func TestExplain(t *testing.T) {
+	l := &library{}
+	in := func(waits float64, late lateness) *instruction {
+		return &instruction{sample: &sample{windowed: &windowed{timed: 1, waits: waits, late: late}}}
+	}
+	insts := []*instruction{in(100, lateness{lateL3: 300}), in(80, lateness{lateL2: 20, latePages: 20}), in(60, lateness{})}
+	l.functions = []*function{{insts: insts[:2]}, {insts: insts[2:]}, {insts: []*instruction{in(0, lateness{lateMemory: 660})}}}
+	l.settleAll()
+	first, second, third := insts[0].settled.waits, lateness(insts[1].settled.waits), insts[2].settled.waits
+	if first != [parts]float64{lateL3: 100} {
+		t.Errorf("the first instruction waits %v, want 100 for the third level", first)
+	}
+	if math.Abs(second.sum()-80) > 1e-9 || math.Abs(second[lateL3]-40*300./340) > 1e-9 { // 40 of its own, and 40 of its function
+		t.Errorf("the second instruction waits %v", second)
+	}
+	if math.Abs(third[lateMemory]-60*0.66) > 1e-9 || math.Abs(third[lateL2]-60*0.02) > 1e-9 {
+		t.Errorf("the third instruction waits %v", third)
+	}
+	var none lateness
+	if got := none.explain(5, none); got != (lateness{lateL2: 5}) {
+		t.Errorf("without late accesses: %v", got)
+	}
+}
