@@ -50,7 +50,8 @@ type Config struct {
 	// Lifetime is the half-life in cycles of unused lines in the third level, if others use that
 	// too. At 0 none leaves.
 	Lifetime float64
-	Ahead    int // lines that the prefetcher of the second level looks ahead; 0 is typical
+	Ahead    int  // lines that the prefetcher of the second level looks ahead; 0 is typical
+	Next     bool // a line of the third level brings the next one of its page into the second; so does a use of that
 }
 
 // flags of a line, in the low bits of its entry. The rest of an entry is as much of the line's
@@ -269,6 +270,7 @@ type Hierarchy struct {
 	streams    [64]stream
 	lastPage   uint64
 	lines      uint64 // that the prefetcher of the second level looks ahead
+	next       bool
 	moved      []Move
 	// Touched reports whether a page is accessed for the first time, of those that no cache
 	// has a line of. The kernel has just written all of such a page. Nil: none is.
@@ -289,8 +291,8 @@ func New(c Config, l3 *Shared) *Hierarchy {
 		l3 = NewShared(c)
 	}
 	h := &Hierarchy{
-		lines: uint64(cmp.Or(c.Ahead, streamAhead)),
-		l1i:   newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
+		lines: uint64(cmp.Or(c.Ahead, streamAhead)), next: c.Next,
+		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
 		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
 		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
 	}
@@ -322,6 +324,9 @@ func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {
 		a.Prefetched = true
 	default:
 		a.Level, a.Prefetched = h.fetch(line)
+		if h.next && (a.Level == Third || a.Prefetched) && (line+1)<<LineBits%(1<<pageBits) != 0 {
+			h.bring(line + 1)
+		}
 		h.stream(line)
 	}
 	h.advance(pc, addr)

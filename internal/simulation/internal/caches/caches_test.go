@@ -219,3 +219,30 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// TestNext checks that a line of the third level brings the next one of its page. A use of that brings
+// the one after it.
+func TestNext(t *testing.T) {
+	for _, next := range []bool{false, true} {
+		h := caches.New(caches.Config{L1I: caches.Size{Bytes: 4 << 10, Ways: 4}, L1D: caches.Size{Bytes: 4 << 10, Ways: 4},
+			L2: caches.Size{Bytes: 32 << 10, Ways: 8}, L3: caches.Size{Bytes: 256 << 10, Ways: 16}, Next: next}, nil)
+		h.Touched = func(uint64) bool { return true } // the third level has all lines
+		level := func(addr uint64) caches.Level { return h.Data(addr, addr, false).Level }
+		want := [...]caches.Level{caches.Third, caches.Third, caches.Third}
+		if next {
+			want = [...]caches.Level{caches.Third, caches.Second, caches.Second}
+		}
+		for _, page := range []uint64{1 << 20, 1 << 21, 1 << 22} {
+			if got := [...]caches.Level{level(page + 128), level(page + 192), level(page + 256)}; got != want {
+				t.Errorf("next %v: levels %v, want %v", next, got, want)
+			}
+			if got := level(page + 64); got != caches.Third {
+				t.Errorf("next %v: the line before is in level %d, want the third", next, got)
+			}
+		}
+		level(1<<23 + 4032)
+		if got := level(1<<23 + 4096); got != caches.Third {
+			t.Errorf("next %v: the line of the next page is in level %d, want the third", next, got)
+		}
+	}
+}

@@ -134,11 +134,14 @@ func (h *Hierarchy) ahead(s *stream) {
 			next = s.last - 1
 		}
 		s.ahead = next
-		at := physical(next)
-		if h.l2.has(at) {
-			continue
-		}
-		h.moved = append(h.moved, Move{Line: next, From: h.behind(next)})
+		h.bring(next)
+	}
+}
+
+// bring brings a line into the second level, if it is not there.
+func (h *Hierarchy) bring(line uint64) {
+	if at := physical(line); !h.l2.has(at) {
+		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
 		h.fillSecond(at, prefetched)
 	}
 }

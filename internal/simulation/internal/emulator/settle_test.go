@@ -30,8 +30,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestExplain checks the reasons of waiting: those of an instruction's own accesses, as far as they are late, and then
-// those of its function and of the program. What no access explains counts as the second level's.
+// TestExplain checks the reasons of waiting. An instruction's own accesses come first, as far as they are late. Then come
+// those of its function, and of the program. What no access explains counts as the second level's.
 func TestExplain(t *testing.T) {
 	l := &library{}
 	in := func(waits float64, late lateness) *instruction {

@@ -97,6 +97,9 @@ func (c *Core) AheadLines() int {
 	return c.aheadLines
 }
 
+// NextLine reports whether the second level fetches the line behind each one of the third.
+func (c *Core) NextLine() bool { return c != nil && c.nextLine }
+
 // TLBs returns the entries of the first TLB of data, and of the second one. Next to each is how many a set
 // has. They are 0 if they are not known.
 func (c *Core) TLBs() (sizes [2][2]int) {

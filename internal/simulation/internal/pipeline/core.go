@@ -64,6 +64,7 @@ type memoryUnits struct {
 	walkers               int // page walks at a time; 0 is two
 	aheadLines            int // that the prefetcher of the second level looks ahead; 0 is typical
 	tlbs                  [2][2]int
+	nextLine              bool // the second level fetches the line behind one of the third
 	sameSet               SameSet
 
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and

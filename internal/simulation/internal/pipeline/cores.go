@@ -215,6 +215,7 @@ type memoryKeys struct {
 	AheadLines       int `toml:"ahead-lines"`
 	TLB              [2]int
 	SecondTLB        [2]int   `toml:"second-tlb"`
+	NextLine         bool     `toml:"next-line"`
 	SameSet          [3]int64 `toml:"same-set"`
 	Loads            string
 	VectorLoads      string `toml:"vector-loads"`
@@ -372,7 +373,7 @@ func (r *coreReader) set() {
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses, c.walkers, c.aheadLines = f.LoadQueue, f.StoreQueue, f.Misses, f.Walkers, f.AheadLines
 	c.tlbs = [2][2]int{f.TLB, f.SecondTLB}
-	c.sameSet = SameSet{f.SameSet[0], f.SameSet[1], f.SameSet[2]}
+	c.nextLine, c.sameSet = f.NextLine, SameSet{f.SameSet[0], f.SameSet[1], f.SameSet[2]}
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
