@@ -233,16 +233,11 @@ func (b *said) read(line []byte, in io.Reader) error {
 	var n uint64
 	for _, to := range []*uint64{&b.id, &b.addr, &n} {
 		digits, rest, _ := bytes.Cut(line, []byte(" "))
-		if *to, line = 0, rest; len(digits) == 0 || len(digits) > 16 {
+		v, err := strconv.ParseUint(string(digits), 16, 64)
+		if err != nil {
 			return errWire
 		}
-		for _, c := range digits {
-			v := strings.IndexByte("0123456789abcdef", c)
-			if v < 0 {
-				return errWire
-			}
-			*to = *to<<4 | uint64(v)
-		}
+		*to, line = v, rest
 	}
 	if n == 0 || n > mostInsns || len(line) > 0 {
 		return errWire
@@ -259,9 +254,7 @@ func (b *said) read(line []byte, in io.Reader) error {
 		}
 		b.sizes[i], bytes = size, bytes+size
 	}
-	if b.code = b.raw[:bytes]; bytes == 0 {
-		return errWire
-	}
+	b.code = b.raw[:bytes]
 	if _, err := io.ReadFull(in, b.code); err != nil {
 		return errWire
 	}

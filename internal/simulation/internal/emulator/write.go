@@ -80,19 +80,18 @@ func (r *rounder) one(i int, v float64) {
 // plain is round for the costs of an instruction that was in no sample and missed nothing. Most are such.
 func (r *rounder) plain(in *instruction, f form) {
 	n := float64(in.executed)
-	add := func(is bool, event int, v float64) {
-		if is {
-			r.one(event, v)
+	for _, e := range [...]struct {
+		is    bool
+		event int
+		v     float64
+	}{
+		{true, eventIr, n}, {f.loads, eventDr, n}, {f.stores, eventDw, n}, {in.cold, eventI1mr, 1}, {in.cold, eventILmr, 1},
+		{f.flow == disasm.CondJump, eventBc, n}, {indirect(f.flow), eventBi, n}, {true, eventUntimed, n},
+	} {
+		if e.is {
+			r.one(e.event, e.v)
 		}
 	}
-	add(true, eventIr, n)
-	add(f.loads, eventDr, n)
-	add(f.stores, eventDw, n)
-	add(in.cold, eventI1mr, 1)
-	add(in.cold, eventILmr, 1)
-	add(f.flow == disasm.CondJump, eventBc, n)
-	add(indirect(f.flow), eventBi, n)
-	add(true, eventUntimed, n)
 }
 
 // The places of events in valgrind.EmulatedEvents.

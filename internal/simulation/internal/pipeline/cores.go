@@ -28,24 +28,23 @@ var coreFiles embed.FS
 const GenericCore = "generic"
 
 // cores are the simulated cores.
-var cores = sync.OnceValues(func() (*coreSet, error) { return readCores(coreFiles, "cores") })
+var cores = sync.OnceValue(func() *coreSet {
+	set, err := readCores(coreFiles, "cores")
+	if err != nil {
+		panic(err) // the files are part of the program: TestCores reads them
+	}
+	return set
+})
 
 // CoreOf returns the core of a processor by its name in the catalogue of processors, such
 // as amdzen4. Unknown processors have the core "generic".
 func CoreOf(cpu string) *Core {
-	set, err := cores()
-	if err != nil {
-		panic(err) // the files are part of the program: TestCores reads them
-	}
-	return set.core(set.of(cpu))
+	return cores().core(cores().of(cpu))
 }
 
 // CoreNamed returns the core of a name; nil if there is none.
 func CoreNamed(name string) *Core {
-	set, err := cores()
-	if err != nil {
-		panic(err) // as in CoreOf
-	}
+	set := cores()
 	if _, ok := set.parents[name]; !ok {
 		return nil
 	}
@@ -57,10 +56,7 @@ func CoreNamed(name string) *Core {
 // Hypervisors may call a processor an older one than it is. A core that alone has some of
 // the features is then the right one.
 func HostCoreOf(cpu string, features []string) *Core {
-	set, err := cores()
-	if err != nil {
-		panic(err) // as in CoreOf
-	}
+	set := cores()
 	name := set.of(cpu)
 	return set.core(cmp.Or(set.disguised(name, features), name))
 }
@@ -108,7 +104,7 @@ func (s *coreSet) core(name string) *Core {
 	if s.cores[name] == nil {
 		core, err := s.read(name)
 		if err != nil {
-			panic(err) // the files are part of the program: TestCores reads them
+			panic(err) // as in cores
 		}
 		s.cores[name] = core
 	}
