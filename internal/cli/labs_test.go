@@ -21,7 +21,8 @@ type laboratory struct {
 }
 
 // laboratories are those without input files, of one thread. In swmem_prefetch_1 the search is to be
-// better, and filling its table takes 83 % of native samples.
+// better, and filling its table takes 83 % of native samples. In data_packing line 10 shuffles the elements
+// whose size is at fault. That has most native samples, 44 to 62 % of them.
 var laboratories = []laboratory{
 	{"bad_speculation/branches_to_cmov_1", "solution.hpp", 43, 95},
 	{"bad_speculation/conditional_store_1", "solution.cpp", 8, 11},
@@ -32,7 +33,7 @@ var laboratories = []laboratory{
 	{"core_bound/dep_chains_1", "solution.cpp", 28, 37},
 	{"core_bound/dep_chains_2", "solution.hpp", 20, 80},
 	{"core_bound/compiler_intrinsics_1", "solution.cpp", 8, 50},
-	{"memory_bound/data_packing", "solution.cpp", 13, 26},
+	{"memory_bound/data_packing", "solution.cpp", 10, 26},
 	{"memory_bound/loop_interchange_1", "solution.cpp", 29, 33},
 	{"memory_bound/loop_tiling_1", "solution.cpp", 6, 8},
 	{"memory_bound/swmem_prefetch_1", "solution.hpp", 16, 26},
