@@ -73,7 +73,7 @@ type Scope struct {
 	Code   *Code  // the place in the code; nil for none
 
 	// Caller is the line of the user's that calls the code of a library most often. CallerShare is its part
-	// of the code's cycles. Nil if it is not known: only simulations see calls.
+	// of the code's cycles, if all calls take the same. Nil if it is not known: only simulations see calls.
 	Caller      *Code
 	CallerShare float64
 

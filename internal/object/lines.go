@@ -6,9 +6,9 @@ import (
 	"io"
 	"path"
 	"slices"
+	"sort"
 
 	"github.com/cyclestack/cyclestack/internal/sorting"
-	"sort"
 )
 
 // A lineTable is the line table of a unit.

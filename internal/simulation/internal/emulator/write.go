@@ -37,15 +37,20 @@ func (s *Simulation) Write(w io.Writer) error {
 				continue
 			}
 			p := names.at(in)
-			if clear(costs.values); in.sample == nil && in.traffic == nil {
+			plain := in.sample == nil && in.traffic == nil
+			known := in
+			if !plain || by != nil {
+				known = s.run.code.known(in)
+			}
+			if clear(costs.values); plain {
 				costs.plain(in, s.run.code.formOf(in))
 			} else {
-				list = s.run.code.known(in).costs(list[:0], last)
+				list = known.costs(list[:0], last)
 				costs.round(list)
 			}
 			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
 			if by != nil {
-				by.see(i, in, s.run.code.known(in), &p)
+				by.see(i, in, known, &p)
 			}
 		}
 	}
