@@ -41,6 +41,9 @@ const maxInstructions = 1 << 21
 
 func newLibrary() *library { return &library{images: map[string]*image{}} }
 
+// bytesRoom is the room for the bytes of instructions, of programs that are not large.
+const bytesRoom = 1 << 20
+
 // use prepares for the instruction set of a target of QEMU.
 func (l *library) use(target string) error {
 	arch, ok := targets[target]
@@ -54,7 +57,7 @@ func (l *library) use(target string) error {
 	if l.decoder, err = disasm.New(arch, disasm.ATT); err != nil {
 		return err
 	}
-	l.x86 = arch == disasm.AMD64
+	l.x86, l.bytes = arch == disasm.AMD64, make([]byte, 0, bytesRoom)
 	if l.ops, err = pipeline.NewDecoder(arch); err != nil {
 		l.ops = nil
 	}

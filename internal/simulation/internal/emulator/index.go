@@ -16,7 +16,7 @@ type index struct {
 // A piece has the numbers, plus 1, of the instructions that begin in some bytes of code.
 type piece [pieceBytes]uint32
 
-const pieceBytes = 32
+const pieceBytes = 64
 
 func newIndex() index { return index{pieces: map[uint64]*piece{}} }
 

@@ -82,6 +82,7 @@ type block struct {
 	seen       float64  // executions by samples
 	image      *image
 	of         *function // once it was in a window
+	lines      []uint32  // the numbers of those that begin a line of code, once it was in a sample
 }
 
 // Bounds on what the plugin may write.

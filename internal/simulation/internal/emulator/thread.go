@@ -210,20 +210,28 @@ func (t *thread) enter(b *block) {
 
 // fetch simulates the fetch of a block's code.
 func (t *thread) fetch(b *block) {
-	line := ^uint64(0)
 	b.seen += t.each
 	l := t.run.code
-	for _, n := range b.insts {
-		in := l.inst(n)
-		at := in.addr + b.bias
-		if at>>caches.LineBits == line {
-			continue
-		}
-		line = at >> caches.LineBits
-		if t.caches.Code(at) != caches.First {
+	if len(b.lines) == 0 {
+		b.lines = l.lines(b)
+	}
+	for _, n := range b.lines {
+		if in := l.inst(n); t.caches.Code(in.addr+b.bias) != caches.First {
 			l.look(in).fetches += t.each
 		}
 	}
+}
+
+// lines returns the numbers of a block's instructions that begin a line of code, or the block.
+func (l *library) lines(b *block) (list []uint32) {
+	line := ^uint64(0)
+	for _, n := range b.insts {
+		if at := l.inst(n).addr + b.bias; at>>caches.LineBits != line {
+			line = at >> caches.LineBits
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // leave ends a block: another one follows.

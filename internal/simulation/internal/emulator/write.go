@@ -26,7 +26,7 @@ func (s *Simulation) Write(w io.Writer) error {
 	costs := rounder{values: make([]uint64, len(valgrind.EmulatedEvents)), carry: make([]float64, len(valgrind.EmulatedEvents))}
 	var list []float64
 	var by *callers
-	own := func(i *image) bool { return i.file != nil && !strings.HasPrefix(i.path, system) }
+	own := func(i *image) bool { return i.file != nil && i.at.n > 0 && !strings.HasPrefix(i.path, system) }
 	if last == caches.Memory && slices.ContainsFunc(s.run.code.ordered(), own) {
 		by = &callers{number: map[uint64]uint32{}, of: make([][]calling, 1), at: map[string]int{}, lines: make([]foreign, 1)}
 	}
