@@ -59,8 +59,10 @@ func (p *pace) at(after time.Duration, now simulation.Progress) Progress {
 	if share == 0 || !(after >= paceFirst && share >= paceLeast || after >= paceLate && share >= paceLittle) {
 		return Progress{Share: share}
 	}
-	left := p.left(&m, max(whole, m.cycles)) + float64(now.Rest)
-	to := Progress{Share: share, Total: after + time.Duration(left*float64(after)/float64(max(now.Spent, 1))), Spend: now.Spent + time.Duration(left)}
+	left, each := p.left(&m, max(whole, m.cycles)), float64(now.Elapsed)/float64(max(now.Spent, 1))
+	rest := float64(now.Rest)
+	// The emulator and this process run side by side. What follows the program's end is this process alone.
+	to := Progress{Share: share, Total: after + time.Duration(left*each+rest*max(each, 1)), Spend: now.Spent + time.Duration(left+rest)}
 	if change := float64(to.Total)/float64(max(p.told, 1)) - 1; p.told == 0 || p.tells < paceTells && share < paceKnown && (change > paceOther || change < -paceOther) {
 		p.told, p.tells, to.Tell = to.Total, p.tells+1, true
 	}

@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 		if after > 4 {
 			spent = 4 + (after-4)/2
 		}
-		now := simulation.Progress{Cycles: cycles * max(spent-start, 0) / each, Spent: time.Duration(spent * 1e9), Rest: rest * 1e9}
+		now := simulation.Progress{Cycles: cycles * max(spent-start, 0) / each, Elapsed: time.Duration(after * 1e9), Spent: time.Duration(spent * 1e9), Rest: rest * 1e9}
 		if got := p.at(time.Duration(after*1e9), now); got.Tell {
 			told = append(told, got)
 		}
@@ -35,6 +35,25 @@ func TestPace(t *testing.T) {
 	if second := told[1]; !near(second.Spend, 9) || second.Total < 11*time.Second || second.Total > 14*time.Second {
 		t.Errorf("then %+v, want 9 s of processor time in 11 to 14", second)
 	}
+}
+
+// TestPaceBeside predicts a simulation by two processes that run side by side. The plugin was built before it, and one
+// process goes on behind it.
+func TestPaceBeside(t *testing.T) {
+	const cycles, built, each, rest = 1e9, 3.0, 8.0, 2.0 // seconds
+	p := pace{cycles: cycles}
+	for elapsed := 0.0; elapsed < each; elapsed += 0.01 {
+		now := simulation.Progress{Cycles: cycles * elapsed / each, Elapsed: time.Duration(elapsed * 1e9), Spent: time.Duration(2 * elapsed * 1e9), Rest: rest * 1e9}
+		got := p.at(time.Duration((built+elapsed)*1e9), now)
+		if !got.Tell {
+			continue
+		}
+		if math.Abs(got.Total.Seconds()-(built+each+rest)) > 0.2 || math.Abs(got.Spend.Seconds()-(2*each+rest)) > 0.2 {
+			t.Errorf("%+v, want %v s with %v s of processor time", got, built+each+rest, 2*each+rest)
+		}
+		return
+	}
+	t.Error("no prediction")
 }
 
 // TestPaceCode predicts a program whose code is new mostly at its beginning: it has as many new
@@ -82,7 +101,7 @@ func TestPaceMarks(t *testing.T) {
 	var last Progress
 	for i := range 90_000 {
 		spent := time.Duration(i) * 20 * time.Millisecond
-		last = p.at(spent, simulation.Progress{Cycles: float64(i), Spent: spent})
+		last = p.at(spent, simulation.Progress{Cycles: float64(i), Elapsed: spent, Spent: spent})
 	}
 	if len(p.marks) > paceMarks || math.Abs(last.Total.Seconds()/2000-1) > 0.01 {
 		t.Errorf("%d marks, %+v, want 2000 s", len(p.marks), last)

@@ -22,6 +22,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -259,7 +260,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	if s.options.Announce != nil {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
-		if cycles := simulatedCycles(s.state.UserTime().Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
+		if cycles := simulatedCycles(ostime.LikelyUser(s.state.UserTime(), s.state.SystemTime()).Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
 			p := pace{begin: time.Now(), cycles: cycles, moved: float64(simulation.Moved() - s.moved)}
 			progress = func(now simulation.Progress) { show(p.at(time.Since(p.begin), now)) }
 		}

@@ -25,16 +25,37 @@ const (
 // Probable inference, the law of succession, and statistical inference, Journal of the
 // American Statistical Association 22 (1927).
 func TickVariance(user, system time.Duration) float64 {
-	tick := tickTime()
-	whole := float64(user + system)
-	if tick <= 0 || whole <= 0 {
+	whole, n := inTicks(user, system)
+	if n == 0 {
 		return 0
 	}
 	const z = counts.Confidence
-	n := whole / tick
 	share := float64(system) / whole
-	middle := (share + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
-	deviation := whole * (math.Abs(middle-share) + half) / z
+	deviation := whole * (math.Abs(middle(share, n)-share) + half) / z
 	return deviation * deviation
+}
+
+// inTicks returns the processor time, and how many ticks it is; 0 if that is not known.
+func inTicks(user, system time.Duration) (whole, n float64) {
+	whole = float64(user + system)
+	if tick := tickTime(); tick > 0 && whole > 0 {
+		n = whole / tick
+	}
+	return whole, n
+}
+
+// middle returns the middle of Wilson's interval for a share of so many ticks.
+func middle(share, n float64) float64 {
+	const z = counts.Confidence
+	return (share + z*z/(2*n)) / (1 + z*z/n)
+}
+
+// LikelyUser returns the user time to expect of what has ended. A few ticks may all have found it in one mode.
+func LikelyUser(user, system time.Duration) time.Duration {
+	whole, n := inTicks(user, system)
+	if n == 0 {
+		return user
+	}
+	return time.Duration(whole * middle(float64(user)/whole, n))
 }

@@ -94,3 +94,18 @@ func TestTickVariance(t *testing.T) {
 		t.Errorf("%d of %d runs are within their errors of all runs' share, want %d", within, runs, least)
 	}
 }
+
+// TestLikelyUser divides times of few ticks, and of many.
+func TestLikelyUser(t *testing.T) {
+	const brief, long = 10 * time.Millisecond, 10 * time.Second
+	all, none := ostime.LikelyUser(brief, 0), ostime.LikelyUser(0, brief)
+	if all == brief && none == 0 {
+		t.Skip("the kernel divides times without ticks")
+	}
+	if all <= brief/2 || all >= brief || none <= 0 || (all+none-brief).Abs() > time.Microsecond {
+		t.Errorf("%v and %v of %v", all, none, brief)
+	}
+	if got := ostime.LikelyUser(long, 0); got < long*99/100 || got > long {
+		t.Errorf("%v of %v", got, long)
+	}
+}

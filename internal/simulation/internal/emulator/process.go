@@ -42,7 +42,8 @@ type run struct {
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
 	ended   sync.WaitGroup
-	before  time.Duration // processor time of this process when the simulation began
+	since   time.Time     // the simulation began
+	before  time.Duration // processor time of this process then
 	told    time.Time     // when Progress was called last
 }
 

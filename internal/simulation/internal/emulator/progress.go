@@ -8,11 +8,12 @@ import (
 
 // A Progress is how far a simulation is.
 type Progress struct {
-	Cycles float64       // that were simulated so far
-	Spent  time.Duration // processor time so far, of this process and the emulator's
-	Rest   time.Duration // processor time that follows the program's end
-	Code   int           // different instructions so far
-	Moved  int64         // bytes that the program has read and written so far
+	Cycles  float64       // that were simulated so far
+	Elapsed time.Duration // since the emulator was started: its plugin may be built before
+	Spent   time.Duration // processor time so far, of this process and the emulator's
+	Rest    time.Duration // processor time that follows the program's end
+	Code    int           // different instructions so far
+	Moved   int64         // bytes that the program has read and written so far
 }
 
 // progressEach is the least time between two calls of Options.Progress.
@@ -38,5 +39,5 @@ func (r *run) progress() {
 			pids = append(pids, pid)
 		}
 	}
-	r.options.Progress(Progress{r.cycles, child.Spent(pids) - r.before, restLeast + restEach*time.Duration(r.code.n), r.code.n, child.Moved(pids)})
+	r.options.Progress(Progress{r.cycles, now.Sub(r.since), child.Spent(pids) - r.before, restLeast + restEach*time.Duration(r.code.n), r.code.n, child.Moved(pids)})
 }

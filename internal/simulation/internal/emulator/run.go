@@ -156,7 +156,7 @@ func Run(ctx context.Context, c Command, o Options) (*Simulation, error) {
 }
 
 func newRun(o *Options, dir string) *run {
-	r := &run{options: o, dir: dir, before: child.Spent(nil), code: newLibrary(), shared: caches.NewShared(o.Caches), by: map[int]*process{},
+	r := &run{options: o, dir: dir, since: time.Now(), before: child.Spent(nil), code: newLibrary(), shared: caches.NewShared(o.Caches), by: map[int]*process{},
 		calls: indirects{at: map[uint64]uint32{}}}
 	r.defined = sync.NewCond(&r.Mutex)
 	return r
