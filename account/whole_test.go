@@ -1,11 +1,48 @@
 package account_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 )
+
+// TestFullWidth checks that code at the core's full width is bound by that. With QEMU it may be half of the native run.
+func TestFullWidth(t *testing.T) {
+	m, err := account.Load("generic", "simulated-cycles", account.Options{Params: map[string]float64{"FREQUENCY": 1e9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		native, useful, branches float64
+		qemu                     bool
+		want                     string
+	}{
+		{1000, 960, 0, true, "Issue Useful_Dispatch"},
+		{1800, 960, 0, true, "Issue Useful_Dispatch"},
+		{2300, 960, 0, true, ""},                       // most of the run is something else
+		{1100, 840, 0, true, ""},                       // the core waits for something
+		{1800, 960, 500, true, "Branch_Misprediction"}, // mispredictions come to a third
+		{1800, 960, 0, false, ""},                      // valgrind does not simulate all
+		{1000, 960, 0, false, "Issue Useful_Dispatch"},
+	} {
+		readings := []reading{{event: "Ct", value: 1000}, {event: "Cbt", value: tt.branches}, {event: "user_time", value: tt.native},
+			{event: "core.useful", value: tt.useful}, {event: "core.other", value: 1000 - tt.useful}}
+		zero := "Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu I1mr ILmr D1mr.exposed DLmr.exposed DLm.memory DLmr.memory.exposed C2t C3t Cmt" +
+			" system_time core.chain core.ports core.divider core.frontend core.forwarding"
+		if tt.qemu {
+			zero += " Cpt DTu Wdu"
+		}
+		for _, e := range strings.Fields(zero) {
+			readings = append(readings, reading{event: e})
+		}
+		a := run(t, m, 1, readings...)
+		if got := names(a, a.Bottleneck); got != tt.want {
+			t.Errorf("%+v: bottleneck %q", tt, got)
+		}
+	}
+}
 
 // TestWithWhole checks that scopes get what the model divides as a count of their own.
 func TestWithWhole(t *testing.T) {

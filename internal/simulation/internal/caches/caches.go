@@ -267,7 +267,7 @@ type Hierarchy struct {
 	tlb1, tlb2 cache
 	recent     *recent // in place of tlb1, if that has one set
 	strides    [256]stride
-	streams    [64]stream
+	streams    [16][4]stream // by page; the latest of a set first
 	lastPage   uint64
 	lines      uint64 // that the prefetcher of the second level looks ahead
 	next       bool

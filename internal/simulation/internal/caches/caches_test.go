@@ -91,6 +91,25 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestStreamsApart checks that lines in order are prefetched from several arrays at once, whatever their distance.
+func TestStreamsApart(t *testing.T) {
+	for _, apart := range []uint64{1 << 20, 1<<20 + 4096, 1 << 25} {
+		h := small()
+		const n, arrays = 4000, 4
+		waited := 0
+		for i := range uint64(n) {
+			for k := range uint64(arrays) {
+				if a := h.Data(k, k*apart+i<<caches.LineBits, false); a.Level == caches.Memory {
+					waited++
+				}
+			}
+		}
+		if waited > arrays*n/20 {
+			t.Errorf("%d bytes apart: waited for %d of %d lines", apart, waited, arrays*n)
+		}
+	}
+}
+
 // TestAhead checks that the second level looks ahead, if that of the first has all lines that are
 // loaded: a program reads eight bytes at a time.
 func TestAhead(t *testing.T) {

@@ -78,16 +78,18 @@ const (
 // stream learns a line that the first level missed, and prefetches those that follow.
 func (h *Hierarchy) stream(line uint64) {
 	page := line >> (pageBits - LineBits)
-	at := func(page uint64) *stream { return &h.streams[page%uint64(len(h.streams))] }
-	s := at(page)
-	if s.page != page {
+	s := h.of(page)
+	if s == nil {
+		set := &h.streams[page%uint64(len(h.streams))]
+		copy(set[1:], set[:])
+		s = &set[0]
 		// A stream that comes to the end of its page goes on in the next.
-		before, after := at(page-1), at(page+1)
+		before, after := h.of(page-1), h.of(page+1)
 		switch {
-		case before.page == page-1 && before.seen >= streamSeen && before.up && line-before.last <= 2:
+		case before != nil && before.seen >= streamSeen && before.up && line-before.last <= 2:
 			*s = *before
 			s.page = page
-		case after.page == page+1 && after.seen >= streamSeen && !after.up && after.last-line <= 2:
+		case after != nil && after.seen >= streamSeen && !after.up && after.last-line <= 2:
 			*s = *after
 			s.page = page
 		default:
@@ -112,6 +114,17 @@ func (h *Hierarchy) stream(line uint64) {
 	if s.seen >= streamSeen {
 		h.ahead(s)
 	}
+}
+
+// of returns the stream of a page, or nil.
+func (h *Hierarchy) of(page uint64) *stream {
+	set := &h.streams[page%uint64(len(h.streams))]
+	for i := range set {
+		if set[i].page == page {
+			return &set[i]
+		}
+	}
+	return nil
 }
 
 // ahead prefetches the next lines of a stream.

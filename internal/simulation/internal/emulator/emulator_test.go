@@ -68,6 +68,21 @@ func compiled(t *testing.T, compiler, text string, options ...string) string {
 	return program
 }
 
+// spent returns the cycles of a function, without mispredictions.
+func (s *Simulation) spent(function string) (cycles float64) {
+	for _, i := range s.run.code.ordered() {
+		if i.file == nil {
+			continue
+		}
+		for in := range s.run.code.sorted(i) {
+			if f, ok := i.file.Symbol(in.addr); ok && f.Name == function && in.wasTimed() {
+				cycles += in.whole(costIdeal) + in.whole(costWaits)
+			}
+		}
+	}
+	return cycles
+}
+
 // executed returns how often the instructions of a function were executed, all together and
 // its first one.
 func (s *Simulation) executed(t *testing.T, function string) (all, first int64) {
@@ -556,19 +571,50 @@ func TestLines(t *testing.T) {
 		{[]string{"0", "300000"}, "apart", 2.2},
 	} {
 		s := emulatedWith(t, o, append([]string{program}, tt.args...)...)
-		cycles := 0.0
-		for _, i := range s.run.code.ordered() {
-			if i.file == nil {
-				continue
-			}
-			for in := range s.run.code.sorted(i) {
-				if f, ok := i.file.Symbol(in.addr); ok && f.Name == tt.function && in.wasTimed() {
-					cycles += in.whole(costIdeal) + in.whole(costWaits)
-				}
-			}
-		}
-		if cycles /= rounds; math.Abs(cycles-tt.cycles) > 0.05*tt.cycles {
+		if cycles := s.spent(tt.function) / rounds; math.Abs(cycles-tt.cycles) > 0.05*tt.cycles {
 			t.Errorf("%s: %.2f cycles, want %.2f", tt.function, cycles, tt.cycles)
+		}
+	}
+}
+
+const past = `
+#include <emmintrin.h>
+#include <stdlib.h>
+enum { SIZE = 8 << 20 };
+static char at[SIZE] __attribute__((aligned(4096)));
+
+__attribute__((noinline)) void eight(void) {
+	for (long i = 0; i < SIZE; i += 8) _mm_stream_si64((long long *)(at + i), i);
+}
+
+__attribute__((noinline)) void sixteen(void) {
+	for (long i = 0; i < SIZE; i += 16) _mm_stream_si128((__m128i *)(at + i), _mm_setzero_si128());
+}
+
+int main(void) { eight(); sixteen(); return 0; }
+`
+
+// TestPast is about stores past the caches: they come one in some cycles, and their lines wait for memory. The first
+// stores of a window fill the queue of stores. So it has up to a seventh fewer cycles.
+func TestPast(t *testing.T) {
+	program := compiled(t, "gcc", past)
+	o := usual()
+	for _, tt := range []struct {
+		core           string
+		line           float64 // cycles between two lines that are read
+		eight, sixteen float64 // cycles of a line
+	}{
+		{"amdzen4", 1, 16, 8},
+		{"amdzen4", 7, 16, 8.4},
+		{"amdzen4", 20, 24, 24},
+		{"skylakex", 20, 20, 20},
+	} {
+		o.Core, o.Latencies.MemoryLine = pipeline.CoreOf(tt.core), tt.line
+		s := emulatedWith(t, o, program)
+		for function, want := range map[string]float64{"eight": tt.eight, "sixteen": tt.sixteen} {
+			if got := s.spent(function) / (8 << 20 / 64); got > 1.03*want || got < want*6/7 {
+				t.Errorf("%s, %s: %.2f cycles a line of them, %.2f of others, want %.2f", tt.core, function, got, tt.line, want)
+			}
 		}
 	}
 }

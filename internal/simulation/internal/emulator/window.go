@@ -29,8 +29,8 @@ type detailed struct {
 	skew   int64        // cycles of repetitions, which the machines do not execute
 
 	walks lane                   // of page walks
-	bus   [caches.Levels]lane    // of lines from a level
-	backs [caches.Levels]float64 // lines written back that have not been in their lane
+	bus   [caches.Levels]lane    // of lines from a level; at the first, of stores past the caches
+	backs [caches.Levels]float64 // lines written that have not been in their lane
 	ready [1 << 12]arrival       // of lines that were prefetched in the window
 	began int64                  // when the window did
 	until [2]int64               // when the line of the current load, and store, arrives
@@ -242,12 +242,9 @@ func (d *detailed) access(in *instruction, accesses []access, counts bool) (late
 				when = now
 			}
 			cycles, why := d.one(in, &access{addr: addr, back: a.back, store: a.store, held: a.held}, when)
-			if cycles == 0 {
-				continue
-			}
 			k := at(a.store)
 			late[k] = max(late[k], cycles)
-			if counts {
+			if counts && (cycles != 0 || in.streams) {
 				for reason, v := range why {
 					in.late[reason] += d.each * float64(v)
 				}
@@ -273,12 +270,12 @@ func (d *detailed) access(in *instruction, accesses []access, counts bool) (late
 func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why [parts]int64) {
 	l := &d.run.options.Latencies
 	line := a.addr >> caches.LineBits
+	past := int64(0)
 	var got caches.Access
 	if in.streams && a.store {
 		got.Translation = d.caches.Stream(a.addr)
-		if a.addr&(1<<caches.LineBits-1) == 0 { // the line is written when it is full
-			why[lateMemory] = d.move(caches.Memory, now)
-		}
+		past = d.past(a.addr, in.op.Size, now)
+		d.full.StoresFrom(now + past - d.skew)
 	} else {
 		got = d.caches.Data(uint64(d.number), a.addr, a.held)
 		if a.back != 0 {
@@ -320,6 +317,7 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 	for _, v := range why {
 		cycles += v
 	}
+	why[lateMemory] += past
 	if begins > now {
 		d.until[at(a.store)] = max(d.until[at(a.store)], begins+cycles)
 		why[lateL2+int(got.Level-caches.Second)] += begins - now
@@ -395,6 +393,23 @@ func (d *detailed) early(in *instruction, now int64) int64 {
 // move moves a line from a level as soon as that is free, and returns how long it waits.
 func (d *detailed) move(from caches.Level, at int64) (waits int64) {
 	return d.bus[from].wait(d.run.options.Latencies.line(from), at)
+}
+
+// past returns how long a store past the caches waits. A line of them is written when it is full. QEMU makes two
+// accesses of a store of 16 bytes.
+func (d *detailed) past(addr uint64, size uint8, now int64) (waits int64) {
+	each, line := d.run.options.Core.Past()
+	if addr%uint64(max(size, 1)) == 0 {
+		waits = d.bus[caches.First].wait(each, now)
+	}
+	if addr&(1<<caches.LineBits-1) != 0 {
+		return waits
+	}
+	d.backs[caches.Memory] += max(line, 1)
+	for ; d.backs[caches.Memory] >= 1; d.backs[caches.Memory]-- {
+		waits = max(waits, d.move(caches.Memory, now))
+	}
+	return waits
 }
 
 // line returns the cycles between two lines from a level.

@@ -79,6 +79,15 @@ func (c *Core) SameSet() SameSet {
 	return c.sameSet
 }
 
+// Past returns the cycles between two stores past the caches. It also returns how many times as long as a line
+// that is read theirs takes. Zeros if they are not known.
+func (c *Core) Past() (each, line float64) {
+	if c == nil {
+		return 0, 0
+	}
+	return c.past[0], c.past[1]
+}
+
 // Walkers returns how many page walks the core does at a time. Intel's cores have two since Broadwell, and
 // four since Golden Cove. On a Redwood Cove in a virtual machine a load of a page in no TLB took 33 cycles.
 // One that waits for the load before took 60.

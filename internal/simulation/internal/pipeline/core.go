@@ -66,6 +66,7 @@ type memoryUnits struct {
 	tlbs                  [2][2]int
 	nextLine              bool // the second level fetches the line behind one of the third
 	sameSet               SameSet
+	past                  [2]float64 // see Past
 
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and
 	// of the two halves of stores.

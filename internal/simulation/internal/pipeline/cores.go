@@ -213,6 +213,7 @@ type memoryKeys struct {
 	SecondTLB        [2]int   `toml:"second-tlb"`
 	NextLine         bool     `toml:"next-line"`
 	SameSet          [3]int64 `toml:"same-set"`
+	Past             [2]float64
 	Loads            string
 	VectorLoads      string `toml:"vector-loads"`
 	Addresses        string
@@ -369,7 +370,7 @@ func (r *coreReader) set() {
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses, c.walkers, c.aheadLines = f.LoadQueue, f.StoreQueue, f.Misses, f.Walkers, f.AheadLines
 	c.tlbs = [2][2]int{f.TLB, f.SecondTLB}
-	c.nextLine, c.sameSet = f.NextLine, SameSet{f.SameSet[0], f.SameSet[1], f.SameSet[2]}
+	c.nextLine, c.sameSet, c.past = f.NextLine, SameSet{f.SameSet[0], f.SameSet[1], f.SameSet[2]}, f.Past
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
