@@ -318,6 +318,8 @@ func Roughly(d time.Duration) string {
 		return fmt.Sprintf("%.0f s", s)
 	case s < 90:
 		return fmt.Sprintf("%.0f s", math.Round(s/5)*5)
+	case s < 285: // a half is more than a tenth
+		return fmt.Sprintf("%.2g minutes", math.Round(s/30)/2)
 	case s < 5400:
 		return number(math.Round(s/60), "minute")
 	}

@@ -268,7 +268,7 @@ func TestInput(t *testing.T) {
 }
 
 func TestRoughly(t *testing.T) {
-	for d, want := range map[time.Duration]string{1400 * time.Millisecond: "1.4 s", 6 * time.Second: "6 s", 22 * time.Second: "22 s", 42 * time.Second: "40 s", 100 * time.Second: "2 minutes", 50 * time.Minute: "50 minutes", 3 * time.Hour: "3 hours"} {
+	for d, want := range map[time.Duration]string{1400 * time.Millisecond: "1.4 s", 6 * time.Second: "6 s", 22 * time.Second: "22 s", 42 * time.Second: "40 s", 100 * time.Second: "1.5 minutes", 116 * time.Second: "2 minutes", 5 * time.Minute: "5 minutes", 50 * time.Minute: "50 minutes", 3 * time.Hour: "3 hours"} {
 		if got := Roughly(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}

@@ -377,6 +377,9 @@ const seekData = 3
 // for each block.
 func (p *process) count() error {
 	for _, b := range p.blocks {
+		if b.seen == 0 { // most are in no sample
+			continue
+		}
 		for _, n := range b.insts {
 			p.run.code.inst(n).seen += b.seen
 		}

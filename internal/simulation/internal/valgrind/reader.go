@@ -451,6 +451,10 @@ func (r *Reader) cost(b []byte) error {
 	}
 	n := 0
 	for {
+		for ; n < len(r.columns) && len(b) > 2 && b[0] == ' ' && b[1] == '0' && b[2] == ' '; b = b[2:] { // most are 0
+			r.costs[n] = 0
+			n++
+		}
 		for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 			b = b[1:]
 		}
@@ -561,6 +565,9 @@ func (r *Reader) where() *counts.Code {
 
 // move returns a position, given the one before.
 func move(from uint64, b []byte) (uint64, []byte, bool) {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
 	if len(b) == 0 {
 		return 0, b, false
 	}
@@ -573,8 +580,6 @@ func move(from uint64, b []byte) (uint64, []byte, bool) {
 	case '-':
 		by, rest, ok := number(b[1:])
 		return from - by, rest, ok
-	case ' ', '\t':
-		return move(from, bytes.TrimLeft(b, " \t"))
 	}
 	return number(b)
 }
