@@ -340,11 +340,15 @@ func (b By) reduce(s Scope) (Scope, error) {
 			return r, err
 		}
 	}
-	if b.Has(Die) || b.Has(Core) {
+	// A part of the machine is known with what it is part of.
+	if b.Has(Die) || b.Has(Core) || b.Has(CPU) {
 		r.Socket = s.Socket
 	}
-	if b.Has(Core) {
+	if b.Has(Core) || b.Has(CPU) {
 		r.Die = s.Die
+	}
+	if b.Has(CPU) {
+		r.Core, r.Node = s.Core, s.Node
 	}
 	if b.Has(Cgroup) {
 		if s.Cgroup == "" {
@@ -401,9 +405,9 @@ func (s Scope) label(r Scope) string {
 	case Socket:
 		return fmt.Sprintf("S%d", r.Socket)
 	case Die:
-		return fmt.Sprintf("S%d-D%d", r.Socket, r.Die)
+		return fmt.Sprintf("S%d-D%d", r.Socket, max(r.Die, 0))
 	case Core:
-		return fmt.Sprintf("S%d-D%d-C%d", r.Socket, r.Die, r.Core)
+		return fmt.Sprintf("S%d-D%d-C%d", r.Socket, max(r.Die, 0), r.Core)
 	case Cgroup:
 		return r.Cgroup
 	case Comm:

@@ -414,10 +414,11 @@ func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
 		s.Label = a.Scope.Label
 	}
-	if a.Scope.CPU != counts.Unknown {
-		cpu := a.Scope.CPU
-		s.CPU = &cpu
-	}
+	number(&s.CPU, a.Scope.CPU)
+	number(&s.Core, a.Scope.Core)
+	number(&s.Die, a.Scope.Die)
+	number(&s.Socket, a.Scope.Socket)
+	number(&s.Node, a.Scope.Node)
 	if a.Runs > 1 {
 		s.Runs = a.Runs
 	}
@@ -434,7 +435,12 @@ func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 		if p.Calls != nil {
 			s.Self = page.Known(part.self)
 		}
-		sampled(&s, &a.Scope)
+		if s.Process, s.Thread = a.Scope.Process, a.Scope.Thread; s.Process != "" || s.Thread != "" {
+			number(&s.PID, a.Scope.PID)
+		}
+		if s.Thread != "" {
+			number(&s.TID, a.Scope.TID)
+		}
 	}
 	return s
 }
@@ -448,18 +454,9 @@ func (j *jsonWriter) skids(a *account.Account, node int) []string {
 	return j.parts.skids(a, node)
 }
 
-// sampled fills in the parts that samples were split by.
-func sampled(s *jsonScope, of *counts.Scope) {
-	number := func(to **int, n int, known bool) {
-		if known && n != counts.Unknown {
-			*to = &n
-		}
+// number sets a part of a scope that is known.
+func number(to **int, n int) {
+	if n != counts.Unknown {
+		*to = &n
 	}
-	s.Process, s.Thread = of.Process, of.Thread
-	number(&s.PID, of.PID, of.Process != "" || of.Thread != "")
-	number(&s.TID, of.TID, of.Thread != "")
-	number(&s.Core, of.Core, true)
-	number(&s.Die, of.Die, true)
-	number(&s.Socket, of.Socket, true)
-	number(&s.Node, of.Node, true)
 }

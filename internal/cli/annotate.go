@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -53,7 +56,16 @@ and events per iteration, and blocks the number of their executions.`,
   cyclestack annotate --sysroot examples/annotate --asm-only examples/annotate.data solve:0x4000f6-0x400102
   cyclestack annotate --sysroot examples/annotate --nodes Stalls,L2_Miss --format csv examples/annotate.data solve.c:20`,
 		Args: arguments(0, 2),
-		RunE: func(_ *cobra.Command, args []string) error { return a.runAnnotate(c, f, args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := a.runAnnotate(c, f, args)
+			switch {
+			case err != nil && len(args) == 1 && !namesFile(args):
+				return fmt.Errorf("%w; nor is there a file %s: cyclestack record -o FILE makes a recording", err, args[0])
+			case len(args) > 0 && errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("%w; cyclestack record -o %s makes a recording", err, args[0])
+			}
+			return err
+		},
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -600,6 +601,20 @@ func TestAnnotateWidths(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestAnnotateMissing says of a file that is not there how to make one.
+func TestAnnotateMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for args, want := range map[string]string{
+		"annotate nofile":      "nor is there a file nofile",
+		"annotate nofile main": "cyclestack record -o nofile makes a recording",
+	} {
+		if _, stderr, status := call(testkernel.Skylake(1), strings.Fields(args)...); status == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %q; want %q", args, status, stderr, want)
 		}
 	}
 }

@@ -88,6 +88,10 @@ type scope struct {
 	Start    *float64 `json:"start_s"`
 	Duration *float64 `json:"duration_s"`
 	CPU      *int
+	Core     *int
+	Die      *int
+	Socket   *int
+	Node     *int
 	CPUs     int
 	Cgroup   string
 	Module   string
@@ -385,8 +389,16 @@ func (s *scope) of(file string) (counts.Scope, error) {
 		out.Kind, out.Label = counts.Run, ""
 		return out, nil
 	}
-	if s.CPU != nil {
-		out.CPU = *s.CPU
+	if kind == counts.Core && s.Core == nil { // documents had only the label once
+		s.Core, s.Die, s.Socket = new(int), new(int), new(int)
+		if n, _ := fmt.Sscanf(s.Label, "S%d-D%d-C%d", s.Socket, s.Die, s.Core); n != 3 {
+			s.Core, s.Die, s.Socket = nil, nil, nil
+		}
+	}
+	for _, p := range []struct{ to, from *int }{{&out.CPU, s.CPU}, {&out.Core, s.Core}, {&out.Die, s.Die}, {&out.Socket, s.Socket}, {&out.Node, s.Node}} {
+		if p.from != nil {
+			*p.to = *p.from
+		}
 	}
 	if s.place() && kind >= counts.Module {
 		addr, err := strconv.ParseUint(s.Addr, 0, 64)

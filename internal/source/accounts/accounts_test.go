@@ -103,6 +103,23 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
+// TestCores has cores by number, by the label that documents once had alone, and without either.
+func TestCores(t *testing.T) {
+	for scope, want := range map[string][3]int{
+		`"label":"S1-D0-C2","core":2,"socket":1`: {1, counts.Unknown, 2},
+		`"label":"S1-D0-C2"`:                     {1, 0, 2},
+		`"label":"core of CPU0 and CPU2"`:        {counts.Unknown, counts.Unknown, counts.Unknown},
+	} {
+		list, err := tables(t, head+`{"scope":{"kind":"core",`+scope+`},"counts":[{"event":"cycles","value":1}]}]}`, false)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %d tables, %v", scope, len(list), err)
+		}
+		if s := &list[0].Scopes[0]; [3]int{s.Socket, s.Die, s.Core} != want {
+			t.Errorf("%s: socket, die and core are %d, %d and %d", scope, s.Socket, s.Die, s.Core)
+		}
+	}
+}
+
 // TestSeveralRuns has runs that begin at the same time, and one run's total next to its
 // processors: none of them joins another's table.
 func TestSeveralRuns(t *testing.T) {
