@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -157,7 +158,7 @@ func (x *pieces) together() bool {
 
 // added sorts cells, and adds up those of one place.
 func added(list []pieceCell) []pieceCell {
-	slices.SortFunc(list, func(a, b pieceCell) int { return a.order(&b) })
+	sort.Slice(list, func(i, j int) bool { return list[i].order(&list[j]) < 0 }) // slices.SortFunc would be 9 kB of code
 	n := 0
 	for i := range list {
 		if n > 0 && list[n-1].order(&list[i]) == 0 {

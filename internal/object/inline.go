@@ -4,6 +4,8 @@ import (
 	"debug/dwarf"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/sorting"
 )
@@ -234,17 +236,18 @@ func (t *inlineTree) lookup(addr uint64) int32 {
 // inlined calls and, last, the function whose code it is. Where there is no
 // debug information it is one frame with the symbol, or none.
 func (o *Object) Frames(addr uint64) []Frame {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var frames []Frame
-	err := protect(func() error {
-		frames = o.frames(addr)
-		return nil
+	text := o.known(framesKept, addr, func() (text string) {
+		for _, f := range o.frames(addr) {
+			text += f.Func + "\x00" + f.File + "\x00" + strconv.Itoa(f.Line<<1|truth(f.Inlined)) + "\x00"
+		}
+		return text
 	})
-	if err != nil {
-		return nil
+	var list []Frame
+	for parts := strings.Split(text, "\x00"); len(parts) > 3; parts = parts[3:] {
+		n, _ := strconv.Atoi(parts[2])
+		list = append(list, Frame{parts[0], parts[1], n >> 1, n&1 != 0})
 	}
-	return frames
+	return list
 }
 
 // Innermost returns the name of the function that is inlined innermost at an address; "" if
@@ -261,23 +264,35 @@ func (o *Object) Innermost(addr uint64) (name string) {
 func (o *Object) InlineName(number int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	name, _ := o.inlined.kept.name(number)
+	name, _ := o.indexes[inlineKept].kept.name(number)
 	return name
 }
 
 // Inline is Innermost without the cost of a text: it returns a number instead of the name if
 // it has one, else 0. A function has one number.
 func (o *Object) Inline(addr uint64) (name string, number int) {
+	name, number, _ = o.inline(addr)
+	return name, number
+}
+
+// Inlined reports whether the code at an address is of an inlined call.
+func (o *Object) Inlined(addr uint64) bool {
+	_, _, is := o.inline(addr)
+	return is
+}
+
+// inline is Inline and Inlined: calls without a name are inlined too.
+func (o *Object) inline(addr uint64) (name string, number int, is bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	x := o.index()
+	x := o.index(inlineKept)
 	if x != nil {
 		switch n := x.kept.lookup(addr); n {
 		case indexUnknown:
 		case indexNone:
-			return "", 0
+			return "", 0, false
 		default:
-			return "", n
+			return "", n, true
 		}
 	}
 	err := protect(func() error {
@@ -285,7 +300,7 @@ func (o *Object) Inline(addr uint64) (name string, number int) {
 		if u != nil {
 			t := o.inlinesOf(u)
 			if n := t.lookup(addr); n >= 0 && t.nodes[n].parent >= 0 {
-				name = o.functionName(t.data, t.nodes[n].origin)
+				name, is = o.functionName(t.data, t.nodes[n].origin), true
 			}
 		}
 		if x != nil {
@@ -294,35 +309,9 @@ func (o *Object) Inline(addr uint64) (name string, number int) {
 		return nil
 	})
 	if err != nil {
-		return "", 0
+		return "", 0, false
 	}
-	return name, 0
-}
-
-// Inlined reports whether the code at an address is of an inlined call.
-func (o *Object) Inlined(addr uint64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	x := o.index()
-	if x != nil {
-		if n := x.kept.lookup(addr); n != indexUnknown {
-			return n != indexNone
-		}
-	}
-	inlined := false
-	err := protect(func() error {
-		u := o.debugInfo().unitAt(addr)
-		if u != nil {
-			t := o.inlinesOf(u)
-			n := t.lookup(addr)
-			inlined = n >= 0 && t.nodes[n].parent >= 0
-		}
-		if x != nil {
-			x.add(o, addr, u)
-		}
-		return nil
-	})
-	return err == nil && inlined
+	return name, 0, is
 }
 
 func (o *Object) frames(addr uint64) []Frame {

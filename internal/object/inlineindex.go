@@ -17,7 +17,8 @@ type Indexes interface {
 }
 
 // An inlineIndex says which function is inlined innermost at an address. It has the units
-// that were asked for here, or by processes before.
+// that were asked for here, or by processes before. Others have frames and lines, as texts in
+// place of names, of the addresses that were asked for.
 type inlineIndex struct {
 	kept  indexData
 	fresh []indexPiece
@@ -80,15 +81,10 @@ func (x *indexData) piece(i int) (p indexPiece, known bool) {
 	if i+1 < x.pieces {
 		p.high = le.Uint64(x.addrs[8*i+8:])
 	}
-	switch n := int(le.Uint32(x.number[4*i:])); {
-	case n == indexNone:
-		return p, true
-	case n < indexFirst || n-indexFirst >= x.names:
-		return p, false
-	default:
+	if n := int(le.Uint32(x.number[4*i:])); n < indexFirst+x.names {
 		p.name, known = x.name(n)
-		return p, known
 	}
+	return p, known
 }
 
 // lookup returns the number of the name at an address: indexUnknown, indexNone, or one from
@@ -106,6 +102,9 @@ func (x *indexData) lookup(addr uint64) int {
 
 // name returns a name by its number.
 func (x *indexData) name(n int) (name string, ok bool) {
+	if n < indexFirst {
+		return "", n == indexNone
+	}
 	le, at := binary.LittleEndian, 4*(n-indexFirst)
 	begin, end := le.Uint32(x.begins[at:]), le.Uint32(x.begins[at+4:])
 	if begin > end || uint64(end) > uint64(len(x.text)) {
@@ -237,19 +236,64 @@ func Sealed(data []byte, at int) bool {
 // keptName is the name of what is kept of an object: its build id, or the state of its file.
 func (o *Object) keptName() string { return cmp.Or(o.BuildID, o.main.state) }
 
-// index returns the index of an object's inlined calls; nil if none can be kept.
-func (o *Object) index() *inlineIndex {
-	if name := o.keptName(); o.inlined == nil && o.options.Indexes != nil && name != "" {
-		o.inlined = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(name))}
+// Kinds of indexes.
+const (
+	inlineKept = iota
+	framesKept
+	linesKept
+	keptKinds
+)
+
+// mostFrames is how many addresses an index of frames or lines has.
+const mostFrames = 1 << 18
+
+// indexName is the name of an index. Names and lines are others if a debug file is there, or if
+// the program was stripped.
+func (o *Object) indexName(kind int) string {
+	if kind == inlineKept {
+		return o.keptName()
 	}
-	return o.inlined
+	n := kind<<2 | truth(o.debug != nil)<<1 | truth(o.main.has(".symtab"))
+	return o.keptName() + "." + "0123456789abcdef"[n:n+1]
 }
 
-// keepIndex keeps the index, unless something that a unit needed was missing.
-func (o *Object) keepIndex() {
-	if o.inlined != nil && len(o.inlined.fresh) > 0 && len(o.notes) == 0 {
-		if data := o.inlined.data(); len(data) <= mostIndex {
-			o.options.Indexes.Write(o.keptName(), data)
+// index returns an index of an object; nil if none can be kept.
+func (o *Object) index(kind int) *inlineIndex {
+	x := &o.indexes[kind]
+	if *x == nil && o.options.Indexes != nil && o.keptName() != "" {
+		*x = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(o.indexName(kind)))}
+	}
+	return *x
+}
+
+// keepIndexes keeps the indexes, unless something that a unit needed was missing.
+func (o *Object) keepIndexes() {
+	for kind, x := range o.indexes {
+		if x != nil && len(x.fresh) > 0 && len(o.notes) == 0 {
+			if data := x.data(); len(data) <= mostIndex {
+				o.options.Indexes.Write(o.indexName(kind), data)
+			}
 		}
 	}
+}
+
+// known returns what an index has of an address as text. It adds what it lacks.
+func (o *Object) known(kind int, addr uint64, find func() string) (text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	x := o.index(kind)
+	if x != nil {
+		if n := x.kept.lookup(addr); n != indexUnknown {
+			text, _ = x.kept.name(n)
+			return text
+		}
+	}
+	_ = protect(func() error { // what cannot be read has no text
+		text = find()
+		if x != nil && len(x.fresh)+x.kept.pieces/2 < mostFrames {
+			x.put(indexPiece{span{addr, addr + 1}, text})
+		}
+		return nil
+	})
+	return text
 }

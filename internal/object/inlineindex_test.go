@@ -115,3 +115,75 @@ func FuzzInlineIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestFrameIndex asks about frames and lines: without an index, while one is made, with it, with
+// a half that another process kept, and with damaged ones.
+func TestFrameIndex(t *testing.T) {
+	for _, p := range programs {
+		if p.inline != "" {
+			t.Run(p.name, func(t *testing.T) { testFrameIndex(t, p.build(t)) })
+		}
+	}
+}
+
+func testFrameIndex(t *testing.T, path string) {
+	plain := open(t, path, Options{})
+	functions, err := plain.Functions()
+	if plain.keptName() == "" || err != nil {
+		t.Skip("nothing can be kept here", err)
+	}
+	type known struct {
+		frames []Frame
+		file   string
+		line   int
+	}
+	want, addrs := map[uint64]known{}, []uint64{0, 1<<64 - 1}
+	for i, f := range functions {
+		if i%7 == 0 || len(functions) < 2000 {
+			for at := f.Addr; at < f.Addr+min(f.Size, 1<<10); at += 13 {
+				addrs = append(addrs, at, at+1)
+			}
+		}
+	}
+	deep := 0
+	for _, at := range addrs {
+		k := known{frames: plain.Frames(at)}
+		k.file, k.line = plain.Line(at)
+		if want[at] = k; len(k.frames) > 1 {
+			deep++
+		}
+	}
+	if deep == 0 {
+		t.Fatalf("nothing is inlined at %d addresses", len(addrs))
+	}
+	ask := func(how string, kept memoryIndexes, addrs []uint64) (read bool) {
+		t.Helper()
+		o, err := Open(path, Options{Indexes: kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		for _, at := range addrs {
+			if got := o.Frames(at); !slices.Equal(got, want[at].frames) {
+				t.Fatalf("%s: %#x has %+v, want %+v", how, at, got, want[at].frames)
+			}
+			if file, line := o.Line(at); file != want[at].file || line != want[at].line {
+				t.Fatalf("%s: %#x is in %s:%d, want %s:%d", how, at, file, line, want[at].file, want[at].line)
+			}
+		}
+		return o.dwarf != nil || o.slim != nil
+	}
+	half, kept := addrs[2:len(addrs)/2], memoryIndexes{}
+	if ask("the first half", kept, half); !ask("both halves", kept, addrs) {
+		t.Error("the second half was known")
+	}
+	if ask("with it", kept, addrs[2:]) {
+		t.Error("the debug information was read again")
+	}
+	for name, whole := range maps.Clone(kept) {
+		for _, damaged := range [][]byte{nil, whole[:len(whole)/2], append(slices.Clone(whole[:len(whole)-1]), whole[len(whole)-1]^1)} {
+			kept[name] = damaged
+			ask("damaged", kept, addrs)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/sorting"
 )
@@ -161,15 +163,14 @@ func (t *lineTable) sort() {
 // inlined there. The file is "" if it is not known, and the line 0 if the code belongs to
 // none.
 func (o *Object) Line(addr uint64) (file string, line int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := protect(func() error {
-		file, line = o.line(addr)
-		return nil
+	text := o.known(linesKept, addr, func() string {
+		if file, line := o.line(addr); file != "" || line > 0 {
+			return file + "\x00" + strconv.Itoa(line)
+		}
+		return ""
 	})
-	if err != nil {
-		return "", 0
-	}
+	file, number, _ := strings.Cut(text, "\x00")
+	line, _ = strconv.Atoi(number)
 	return file, line
 }
 

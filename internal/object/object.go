@@ -74,9 +74,9 @@ type Object struct {
 	slim    *dwarfInfo  // for lines alone; without units these need dwarf
 	golang  *goTable    // nil: not read yet
 	callers *unwind.Table
-	inlined *inlineIndex // nil: not read yet, or not kept
-	dwp     *dwpFile     // nil: not found
-	altFile *altFile     // likewise
+	indexes [keptKinds]*inlineIndex // nil: not read yet, or not kept
+	dwp     *dwpFile                // nil: not found
+	altFile *altFile                // likewise
 	// Whether these were looked for.
 	searchedDwp, searchedAlt bool
 	notes                    []string
@@ -169,7 +169,7 @@ func allZero(s string) bool {
 // Close unmaps the files. Strings and slices of code that methods have returned
 // stay valid.
 func (o *Object) Close() error {
-	err := errors.Join(distrust("the inlined calls", func() error { o.keepIndex(); return nil }), o.main.Close())
+	err := errors.Join(distrust("the inlined calls", func() error { o.keepIndexes(); return nil }), o.main.Close())
 	if o.debug != nil {
 		err = errors.Join(err, o.debug.Close())
 	}
@@ -187,9 +187,9 @@ func (o *Object) Close() error {
 func (o *Object) Release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_ = distrust("the inlined calls", func() error { o.keepIndex(); return nil })
+	_ = distrust("the inlined calls", func() error { o.keepIndexes(); return nil })
 	_ = o.closeUnits() // they were read, and nothing was written
-	o.dwarf, o.slim, o.golang, o.symbols, o.data, o.inlined = nil, nil, nil, nil, nil, nil
+	o.dwarf, o.slim, o.golang, o.symbols, o.data, o.indexes = nil, nil, nil, nil, nil, [keptKinds]*inlineIndex{}
 	o.main.unload()
 	o.debug.unload()
 }
