@@ -535,6 +535,13 @@ __attribute__((noinline)) struct line *chain(long n) {
 	return p;
 }
 
+__attribute__((noinline)) long second(long n) {
+	struct line *p = list;
+	long s = 0;
+	for (; n--; p = p->next) s += p->x[0];
+	return s;
+}
+
 __attribute__((noinline)) long apart(long n) {
 	long s = 0;
 	for (unsigned at = 0; n--; at += 1021) s += list[at % LINES].x[0];
@@ -549,14 +556,15 @@ int main(int argc, char **argv) {
 		order[i] = order[j], order[j] = k;
 	}
 	for (int i = 0; i < LINES; i++) list[order[i]].next = &list[order[(i + 1) % LINES]];
-	printf("%p %ld\n", (void *)chain(atol(argv[1])), apart(atol(argv[2])));
+	printf("%p %ld %ld\n", (void *)chain(atol(argv[1])), apart(atol(argv[2])), second(atol(argv[3])));
 	return 0;
 }
 `
 
 // TestLines is about lines of the second level. A load waits for its latency alone if its
 // address comes from the load before: dispatch comes in bursts, and loads do not. Others
-// come at the rate of lines. By themselves these take 13.7 and 2.1 to 2.3 cycles.
+// come at the rate of lines. By themselves these take 13.7 and 2.1 to 2.3 cycles. The second load of a line waits for
+// it as the first one does.
 func TestLines(t *testing.T) {
 	program := compiled(t, "gcc", lines)
 	o := usual()
@@ -567,8 +575,9 @@ func TestLines(t *testing.T) {
 		function string
 		cycles   float64 // for a line
 	}{
-		{[]string{"300000", "0"}, "chain", 4 + 10},
-		{[]string{"0", "300000"}, "apart", 2.2},
+		{[]string{"300000", "0", "0"}, "chain", 4 + 10},
+		{[]string{"0", "300000", "0"}, "apart", 2.2},
+		{[]string{"0", "0", "300000"}, "second", 4 + 10},
 	} {
 		s := emulatedWith(t, o, append([]string{program}, tt.args...)...)
 		if cycles := s.spent(tt.function) / rounds; math.Abs(cycles-tt.cycles) > 0.05*tt.cycles {

@@ -34,13 +34,16 @@ type detailed struct {
 	ready [1 << 12]arrival       // of lines that were prefetched in the window
 	began int64                  // when the window did
 	until [2]int64               // when the line of the current load, and store, arrives
+	join  int64                  // when that of the current load arrives, which one before has asked for
+	asked uint64                 // the line that the current load asks for; 0 if it is there
 	sets  sets
 }
 
-// An arrival is when a line arrives, and when an instruction asked for it; 0 if none did.
+// An arrival is when a line arrives, and when a prefetch instruction asked for it; 0 if none did.
 type arrival struct {
 	line      uint64
 	at, asked int64
+	load      bool // a load asked for it
 }
 
 // An early is how an instruction's lines were asked for in windows.
@@ -134,7 +137,11 @@ func (d *detailed) execute(in *instruction, accesses []access, taken, missed, co
 		d.full.LateStore(int(late[1]))
 	}
 	d.full.Until(d.until[0]-d.skew, d.until[1]-d.skew)
+	d.full.Join(d.join - d.skew)
 	full := d.full.Execute(&in.op, taken, missed)
+	if d.asked != 0 {
+		d.ready[d.asked%uint64(len(d.ready))] = arrival{d.asked, d.full.Filled() + d.skew, 0, true}
+	}
 	if in.op.Stores {
 		d.sets.stored(accesses, d.full.Stored()+d.skew)
 	}
@@ -227,7 +234,7 @@ func (d *detailed) access(in *instruction, accesses []access, counts bool) (late
 	var load, store uint64
 	now := d.full.Now() + d.skew
 	loads := max(now, d.full.Addressed(&in.op)+d.skew) // when
-	d.until = [2]int64{}
+	d.until, d.join, d.asked = [2]int64{}, 0, 0
 	for i := range accesses {
 		a := &accesses[i]
 		if at := &load; !a.store && (*at == 0 || a.addr < *at) {
@@ -244,7 +251,7 @@ func (d *detailed) access(in *instruction, accesses []access, counts bool) (late
 			cycles, why := d.one(in, &access{addr: addr, back: a.back, store: a.store, held: a.held}, when)
 			k := at(a.store)
 			late[k] = max(late[k], cycles)
-			if counts && (cycles != 0 || in.streams) {
+			if counts && why != ([parts]int64{}) {
 				for reason, v := range why {
 					in.late[reason] += d.each * float64(v)
 				}
@@ -322,23 +329,38 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 		d.until[at(a.store)] = max(d.until[at(a.store)], begins+cycles)
 		why[lateL2+int(got.Level-caches.Second)] += begins - now
 	}
-	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line {
-		if !a.held && r.asked != 0 {
-			in.early.asked++
-			in.early.lead += now - r.asked
-			r.asked = 0
-		}
-		if r.at > now {
-			reason := lateL3
-			if r.at-now > int64(l.L3) {
-				reason = lateMemory
-			}
-			why[reason] += r.at - now
-			d.until[at(a.store)] = max(d.until[at(a.store)], r.at)
-			r.at = 0
-		}
+	if got.Level != caches.First && !a.store {
+		d.asked = line
+	}
+	if got.Level <= caches.Second {
+		d.arriving(in, a, got.Level, now, &why)
 	}
 	return cycles, why
+}
+
+// arriving has an access wait for a line that is on its way already.
+func (d *detailed) arriving(in *instruction, a *access, from caches.Level, now int64, why *[parts]int64) {
+	line := a.addr >> caches.LineBits
+	r := &d.ready[line%uint64(len(d.ready))]
+	if r.line != line || r.load && (from != caches.First || a.store) {
+		return
+	}
+	if !a.held && r.asked != 0 {
+		in.early.asked++
+		in.early.lead += now - r.asked
+		r.asked = 0
+	}
+	left := r.at - now
+	if left <= 0 {
+		return
+	}
+	why[d.run.options.Latencies.level(left)] += left
+	if r.load {
+		d.join = max(d.join, r.at)
+		return
+	}
+	d.until[at(a.store)] = max(d.until[at(a.store)], r.at)
+	r.at = 0
 }
 
 // ask simulates a prefetch instruction. QEMU does not say its address. It is known if its registers
@@ -367,7 +389,7 @@ func (d *detailed) ask(in *instruction) {
 	d.moves(now)
 	if got.Level >= caches.Third {
 		line := addr >> caches.LineBits
-		d.ready[line%uint64(len(d.ready))] = arrival{line, d.full.Miss(at, late) + d.skew, at + d.skew}
+		d.ready[line%uint64(len(d.ready))] = arrival{line, d.full.Miss(at, late) + d.skew, at + d.skew, false}
 	}
 }
 
@@ -399,17 +421,32 @@ func (d *detailed) move(from caches.Level, at int64) (waits int64) {
 // accesses of a store of 16 bytes.
 func (d *detailed) past(addr uint64, size uint8, now int64) (waits int64) {
 	each, line := d.run.options.Core.Past()
-	if addr%uint64(max(size, 1)) == 0 {
+	if addr&uint64(size-1) == 0 {
 		waits = d.bus[caches.First].wait(each, now)
 	}
 	if addr&(1<<caches.LineBits-1) != 0 {
 		return waits
 	}
-	d.backs[caches.Memory] += max(line, 1)
-	for ; d.backs[caches.Memory] >= 1; d.backs[caches.Memory]-- {
-		waits = max(waits, d.move(caches.Memory, now))
+	return max(waits, d.write(caches.Memory, max(line, 1), now))
+}
+
+// write writes lines to a level, and returns how long the last of them waits. A part of one waits for the next.
+func (d *detailed) write(to caches.Level, lines float64, now int64) (waits int64) {
+	for d.backs[to] += lines; d.backs[to] >= 1; d.backs[to]-- {
+		waits = d.move(to, now)
 	}
 	return waits
+}
+
+// level returns the level of a line that arrives in some cycles.
+func (l *Latencies) level(in int64) (reason int) {
+	switch {
+	case in > int64(l.L3):
+		return lateMemory
+	case in > int64(l.L2):
+		return lateL3
+	}
+	return lateL2
 }
 
 // line returns the cycles between two lines from a level.
@@ -448,10 +485,7 @@ func (d *detailed) moves(now int64) {
 			continue
 		}
 		if m.Back {
-			if d.backs[m.From] += backShare; d.backs[m.From] >= 1 {
-				d.backs[m.From]--
-				d.move(m.From, now)
-			}
+			d.write(m.From, backShare, now)
 			continue
 		}
 		at := now + d.move(m.From, now)
@@ -459,6 +493,6 @@ func (d *detailed) moves(now int64) {
 		if m.From == caches.Memory {
 			latency = l.Memory
 		}
-		d.ready[m.Line%uint64(len(d.ready))] = arrival{m.Line, at + int64(latency), 0}
+		d.ready[m.Line%uint64(len(d.ready))] = arrival{m.Line, at + int64(latency), 0, false}
 	}
 }

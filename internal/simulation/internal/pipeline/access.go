@@ -5,6 +5,7 @@ type access struct {
 	late, lateStore int64    // how much longer the next load, or store, takes
 	load, store     uint64   // the addresses of the next load and store; 0 if they are not known
 	until           [2]int64 // when their lines arrive that are on their way
+	join            int64    // when the line arrives that a load before has asked for
 	loads           bool     // value is what the next load has loaded
 	value           uint64
 }
@@ -26,6 +27,12 @@ func (m *Machine) Loads(value uint64) { m.given.loads, m.given.value = true, val
 
 // Until makes the next load and store wait for lines that arrive at some cycle.
 func (m *Machine) Until(load, store int64) { m.given.until = [2]int64{load, store} }
+
+// Join makes the next load wait for the line of a load before it, which arrives at some cycle.
+func (m *Machine) Join(at int64) { m.given.join = at }
+
+// Filled returns when the line of the latest load arrives that had to wait for one.
+func (m *Machine) Filled() int64 { return m.filled }
 
 // Asks returns the address that a prefetch instruction asks for, if its registers are known, and when
 // it is.

@@ -68,6 +68,7 @@ type accessState struct {
 	linkedAt              int64  // when a load was linked to a store last
 	unlocked              int64  // when the next locked instruction can be executed
 	fills                 int64  // the lines on their way since the one before
+	filled                int64  // see Filled
 	loaded                uint32 // general registers that hold a loaded value
 	given                 access
 }
@@ -655,6 +656,8 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		m.misses.put(value)
 		m.fills++
 	}
+	m.filled = value - int64(latency)
+	value = max(value, m.given.join+int64(latency))
 	late := m.aliasing(op, addr, issue)
 	value += late
 	done = value
