@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/cyclestack/cyclestack/internal/packed"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -358,7 +359,7 @@ func (r *headReader) base(lib *library, s *source, l link, file string) (head, e
 }
 
 func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
-	if _, ok := fsys.(packedFS); ok {
+	if _, ok := fsys.(packed.FS); ok {
 		h, _, err := r.parse(headsOf()[name])
 		return h, err
 	}

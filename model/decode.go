@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/cyclestack/cyclestack/internal/packed"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -24,7 +25,7 @@ const maxFileSize = 4 << 20
 
 // readFile reads a file of at most maxFileSize bytes.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
-	if own, ok := fsys.(packedFS); ok {
+	if own, ok := fsys.(packed.FS); ok {
 		return own.ReadFile(name)
 	}
 	f, err := fsys.Open(name)

@@ -40,7 +40,7 @@ func TestLayers(t *testing.T) {
 const anything = "all of them"
 
 // tools are small packages that every other one may import.
-var tools = []string{"internal/fault", "internal/spelling", "internal/shell", "internal/cpulist", "internal/cgroups", "internal/perffile", "internal/signals", "internal/output", "internal/amount", "internal/limits", "internal/peers", "internal/penalties", "internal/sorting"}
+var tools = []string{"internal/fault", "internal/spelling", "internal/shell", "internal/cpulist", "internal/cgroups", "internal/perffile", "internal/signals", "internal/output", "internal/packed", "internal/amount", "internal/limits", "internal/peers", "internal/penalties", "internal/sorting"}
 
 // mayImport says whether a row's list of imports has a package.
 func mayImport(list, dep string) bool {

@@ -10,26 +10,31 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestPacked: the catalogue's files in the program are what their text makes, no more and
+// TestPacked: the files that the program has compressed are what their text makes, no more and
 // no fewer.
 func TestPacked(t *testing.T) {
 	t.Chdir(root)
-	fresh := t.TempDir()
-	if out, err := exec.Command("go", "run", "./internal/gen/pack", "model/data", fresh).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	got, want := unpacked(t, "model/packed"), unpacked(t, fresh)
-	if len(want) < 100 {
-		t.Fatalf("%d files", len(want))
-	}
-	for name, text := range want {
-		if got[name] != text {
-			t.Errorf("model/packed/%s is old or missing: go generate ./model", name)
+	for _, c := range []struct {
+		of, text string
+		least    int
+	}{{"model", "data", 100}, {"internal/simulation/internal/pipeline", "cores", 15}} {
+		fresh := t.TempDir()
+		if out, err := exec.Command("go", "run", "./internal/gen/pack", c.of+"/"+c.text, fresh).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
-	}
-	for name := range got {
-		if _, ok := want[name]; !ok {
-			t.Errorf("model/packed/%s has no text in model/data: go generate ./model", name)
+		got, want := unpacked(t, c.of+"/packed"), unpacked(t, fresh)
+		if len(want) < c.least {
+			t.Fatalf("%s: %d files", c.of, len(want))
+		}
+		for name, text := range want {
+			if got[name] != text {
+				t.Errorf("%s/packed/%s is old or missing: go generate ./%[1]s", c.of, name)
+			}
+		}
+		for name := range got {
+			if _, ok := want[name]; !ok {
+				t.Errorf("%s/packed/%s has no text in %[1]s/%s: go generate ./%[1]s", c.of, name, c.text)
+			}
 		}
 	}
 }

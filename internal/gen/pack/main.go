@@ -2,6 +2,8 @@
 //
 //	go run ./internal/gen/pack model/data model/packed
 //
+// The simulated cores are compressed as well.
+//
 // People edit the text; the program has the compressed files. Each text has a file of its
 // own, so that two changes meet only in the same text. One file more, heads.txt, says
 // what models there are: every start reads that.
@@ -9,6 +11,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -43,9 +46,12 @@ func main() {
 // pack compresses the files of the folders below a directory into another, and removes
 // what has no text there.
 func pack(from, to string) error {
-	known := map[string]bool{headsFile + suffix: true}
+	known := map[string]bool{}
 	var heads bytes.Buffer
 	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(from, folder)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		err := fs.WalkDir(os.DirFS(from), folder, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -64,8 +70,11 @@ func pack(from, to string) error {
 			return err
 		}
 	}
-	if err := update(filepath.Join(to, headsFile+suffix), heads.Bytes()); err != nil {
-		return err
+	if heads.Len() > 0 {
+		known[headsFile+suffix] = true
+		if err := update(filepath.Join(to, headsFile+suffix), heads.Bytes()); err != nil {
+			return err
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(from, "*.toml"))
 	if err != nil {
