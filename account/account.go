@@ -58,13 +58,14 @@ type Account struct {
 
 // workings are what an account's values were computed from.
 type workings struct {
-	table  *counts.Table
-	place  Place
-	seen   []observation // of the slots
-	in     []float64     // the slots as they were evaluated, for explanations
-	values []float64     // node values by node, as thresholds see them
-	known  []int         // the nodes with a value, in order
-	linked []bool        // by node
+	amounts []float64 // standard errors of nodes and of all in parts of the whole, if counts were estimated; nil
+	table   *counts.Table
+	place   Place
+	seen    []observation // of the slots
+	in      []float64     // the slots as they were evaluated, for explanations
+	values  []float64     // node values by node, as thresholds see them
+	known   []int         // the nodes with a value, in order
+	linked  []bool        // by node
 
 	repeated bool // counts came with variances
 	sampled  bool // counts are sums of samples

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/aclements/go-moremath/stats"
+
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -28,7 +30,9 @@ func (r Resource) String() string {
 // each unit of work, in all and by node.
 type Reading struct {
 	Total float64
-	Nodes []float64 // NaN for what is not known, or is no part of the resource
+	// Nodes are NaN for what is not known, or is no part of the resource. If counts were estimated,
+	// as from a simulator's windows, the standard errors of all and that of Total follow.
+	Nodes []float64
 }
 
 // Reading returns the cycles that the account's run took for each of so many
@@ -49,6 +53,9 @@ func (a *Account) ReadingOf(of Resource, work float64) (Reading, error) {
 	r := Reading{Total: total / work, Nodes: make([]float64, len(a.Nodes))}
 	for i := range a.Nodes {
 		r.Nodes[i] = a.Nodes[i].Value * a.whole(of, i) / work
+	}
+	for _, e := range a.amounts {
+		r.Nodes = append(r.Nodes, e*r.Total)
 	}
 	return r, nil
 }
@@ -224,12 +231,14 @@ func Compare(m *model.Model, old, new []Reading, design Design) *Difference {
 	d := &Difference{Model: m, Runs: [2]int{len(old), len(new)}, Nodes: make([]Change, len(m.Nodes)),
 		Basis: design.basis(len(old), len(new))}
 	c := newComparison(design, d.Basis, column(old, -1), column(new, -1))
-	d.Total = c.total
-	c.test([]*Change{&d.Total}, c.whole[0:1], c.whole[1:2])
 	t := nodeTester{c, d, old, new}
+	t.widen(&c.total, -1)
+	c.test([]*Change{&c.total}, c.whole[0:1], c.whole[1:2])
+	d.Total = c.total
 	var roots []int
 	for i := range m.Nodes {
 		d.Nodes[i] = c.change(column(old, i), column(new, i))
+		t.widen(&d.Nodes[i], i)
 		if m.Nodes[i].Parent == "" && m.Nodes[i].Section == "" {
 			roots = append(roots, i)
 		}
@@ -243,6 +252,20 @@ type nodeTester struct {
 	*comparison
 	d        *Difference
 	old, new []Reading
+}
+
+// widen gives the change of a node, or the total for -1, the errors of its readings.
+func (t *nodeTester) widen(x *Change, node int) {
+	variance := 0.0
+	for _, list := range [][]Reading{t.old, t.new} {
+		for i := range list {
+			if errs := list[i].Nodes[len(t.d.Nodes):]; len(errs) > 0 {
+				e := errs[(node+len(errs))%len(errs)] / float64(len(list))
+				variance += e * e
+			}
+		}
+	}
+	t.comparison.widen(x, variance)
 }
 
 // siblings judges siblings, and below those that have changed their children.
@@ -334,12 +357,36 @@ func (c *comparison) change(old, new []float64) Change {
 	return x
 }
 
+// widen gives a change of few runs the interval that a variance of it makes.
+func (c *comparison) widen(x *Change, variance float64) {
+	if c.basis != BySampling && (c.basis != ByExactCounts || variance == 0) {
+		return
+	}
+	e := stats.StdNormal.InvCDF(1-alpha/2) * math.Sqrt(variance)
+	x.Low, x.High, x.P = x.Delta-e, x.Delta+e, twoSided(x.Delta, variance)
+}
+
+// adjust corrects the p-values of changes that were widened.
+func (c *comparison) adjust(list []*Change) {
+	ps := make([]float64, len(list))
+	for i, x := range list {
+		ps[i] = x.P
+	}
+	holm(ps)
+	for i, x := range list {
+		x.P = ps[i]
+	}
+}
+
 // test judges the changes of one family, given their samples.
 func (c *comparison) test(list []*Change, old, new [][]float64) {
 	var ps []float64
-	if len(list) > 0 && (c.basis == ByPairs || c.basis == ByRuns) {
+	switch {
+	case len(list) > 0 && (c.basis == ByPairs || c.basis == ByRuns):
 		f := family{old: old, new: new, whole: c.whole, design: c.design}
 		ps = f.test()
+	case c.basis == ByExactCounts:
+		c.adjust(list)
 	}
 	for i, x := range list {
 		if ps != nil {
@@ -385,18 +432,22 @@ func (c *comparison) judge(x *Change) {
 // differ by less differ by nothing that matters: the loader and the environment are not
 // the same in two runs of one program.
 func (c *comparison) judgeFrom(x *Change, least float64) {
-	if c.basis == ByExactCounts && least == negligible {
+	switch {
+	case c.basis != ByExactCounts || x == &c.total && !math.IsNaN(x.P):
+	case !math.IsNaN(c.total.P):
+		least = sameWithin // rare events are in some windows, or in none
+	case least == negligible:
 		least = negligibleExact
 	}
 	large := math.Abs(x.Delta) > least*c.total.Old
-	changed := large && (x.P < alpha || c.basis == ByExactCounts)
+	changed := large && (x.P < alpha || c.basis == ByExactCounts && math.IsNaN(x.P))
 	same := sameWithin * c.total.Old
 	switch {
 	case changed && x.Low > 0:
 		x.Verdict = More
 	case changed && x.High < 0:
 		x.Verdict = Less
-	case c.basis == ByExactCounts && math.Abs(x.Delta) <= same:
+	case c.basis == ByExactCounts && x.Low >= -same && x.High <= same:
 		x.Verdict = Same
 	case x.Low >= -same && x.Low <= 0 && x.High >= 0 && x.High <= same && c.basis != BySampling: // which knows nothing of other runs
 		x.Verdict = Same

@@ -34,9 +34,12 @@ type PlaceName struct {
 
 // A PlaceReading is what one run adds to a comparison by places in the code.
 type PlaceReading struct {
-	Total   float64 // of the run
-	Program string  // module of the program that was run; "" if not known
-	Places  map[PlaceName]Amount
+	Total float64 // of the run
+	// Variance is that of the total if it was estimated without samples, as a simulator's windows
+	// are; 0 otherwise.
+	Variance float64
+	Program  string // module of the program that was run; "" if not known
+	Places   map[PlaceName]Amount
 }
 
 // Add adds an amount to that of a place: several places may have one name.
@@ -51,7 +54,7 @@ func (r *PlaceReading) Add(at PlaceName, a Amount) {
 
 // Per returns the reading for each of so many units of work, of one for the run.
 func (r PlaceReading) Per(work float64) PlaceReading {
-	out := PlaceReading{Total: r.Total / work, Program: r.Program, Places: make(map[PlaceName]Amount, len(r.Places))}
+	out := PlaceReading{Total: r.Total / work, Variance: r.Variance / (work * work), Program: r.Program, Places: make(map[PlaceName]Amount, len(r.Places))}
 	for at, a := range r.Places {
 		out.Places[at] = Amount{a.Value / work, a.Variance / (work * work), a.Samples}
 	}
@@ -213,13 +216,13 @@ func (p *placeTester) change(i int) PlaceChange {
 		if p.basis == ByExactCounts {
 			out.Low, out.High = out.Delta, out.Delta
 		}
-		return out
+		if p.basis == BySampling {
+			return out
+		}
+	} else {
+		out.Change = p.comparison.change(o, n)
 	}
-	out.Change = p.comparison.change(o, n)
-	if p.basis == BySampling {
-		e := stats.StdNormal.InvCDF(1-alpha/2) * math.Sqrt(ofMean(old)+ofMean(new))
-		out.Low, out.High = out.Delta-e, out.Delta+e
-	}
+	p.widen(&out.Change, ofMean(old)+ofMean(new))
 	return out
 }
 
@@ -240,23 +243,42 @@ func ofMean(list []Amount) float64 {
 // test judges the total and the places.
 func (p *placeTester) test(total *Change, places []PlaceChange) {
 	switch p.basis {
-	case BySampling:
-		p.testShares(places)
 	case ByRuns, ByPairs:
 		p.testTogether(total, places)
+		return
+	case BySampling:
+		p.testShares(places)
 	case ByExactCounts:
-		p.judge(total)
-		for i := range places {
-			p.judgeFrom(&places[i].Change, p.leastExact(places[i].Module))
+		variance := 0.0
+		for _, list := range p.runs {
+			for i := range list {
+				variance += list[i].Variance / float64(len(list)*len(list))
+			}
 		}
+		p.widen(&p.total, variance)
+		p.judge(&p.total)
+		*total = p.total
+	default:
+		return
+	}
+	list := make([]*Change, len(places))
+	for i := range places {
+		list[i] = &places[i].Change
+	}
+	p.adjust(list)
+	for i, x := range list {
+		p.judgeFrom(x, p.leastOf(places[i].Module))
 	}
 }
 
-// leastExact is the part of all cycles that a change of a place must exceed if counts
-// are exact. In the program itself any change is one. Elsewhere the loader and libraries
-// do more or less as the environment has it.
-func (p *placeTester) leastExact(module string) float64 {
+// leastOf is the part of all cycles that a change of a place must exceed. If counts are exact,
+// any change in the program itself is one. Elsewhere the loader and libraries do more or less
+// as the environment has it.
+func (p *placeTester) leastOf(module string) float64 {
 	const notable = 1e-3 * (1 + 1e-9) // unlike negligible, which judge replaces
+	if p.basis == BySampling {
+		return negligible
+	}
 	if program := p.runs[1][0].Program; program == "" || program == module {
 		return 0
 	}
@@ -284,7 +306,7 @@ func (p *placeTester) testTogether(total *Change, places []PlaceChange) {
 }
 
 // testShares tests places against what sampling adds, in amount and in their part
-// of the run: the larger p-value counts, corrected by Holm.
+// of the run: the larger p-value counts.
 func (p *placeTester) testShares(places []PlaceChange) {
 	var spread [2]float64 // that sampling adds to all places together
 	for side := range p.runs {
@@ -292,24 +314,18 @@ func (p *placeTester) testShares(places []PlaceChange) {
 			spread[side] += ofMean(p.amounts(i, side))
 		}
 	}
-	ps := make([]float64, len(places))
 	for i := range places {
-		if ps[i] = math.NaN(); math.IsNaN(places[i].Low) {
+		c := &places[i].Change
+		if c.P = math.NaN(); math.IsNaN(c.Low) {
 			continue
 		}
-		c := &places[i].Change
 		old, new := ofMean(p.amounts(i, 0)), ofMean(p.amounts(i, 1))
 		share := c.New/p.total.New - c.Old/p.total.Old
 		variance := ofShare(c.Old, p.total.Old, old, spread[0]) + ofShare(c.New, p.total.New, new, spread[1])
-		ps[i] = 1
+		c.P = 1
 		if share*c.Delta > 0 && math.Abs(c.Delta) >= sameWithin*p.total.Old {
-			ps[i] = max(twoSided(c.Delta, old+new), twoSided(share, variance))
+			c.P = max(twoSided(c.Delta, old+new), twoSided(share, variance))
 		}
-	}
-	holm(ps)
-	for i := range places {
-		places[i].P = ps[i]
-		p.judge(&places[i].Change)
 	}
 }
 

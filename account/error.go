@@ -21,6 +21,7 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 		b.errorsOfRuns(t, place, a, j)
 		return
 	}
+	a.amounts = nil
 	keep, bound := append(a.keep[:0], a.Nodes...), append(a.bound[:0], make([]float64, len(a.Nodes))...)
 	a.keep, a.bound = keep, bound
 	varied := false // from one repeat to the next
@@ -36,6 +37,11 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 		b.compute(a)
 		for i := range a.Nodes {
 			bound[i] += math.Abs(a.Nodes[i].Value - keep[i].Value)
+		}
+		if b.of != nil {
+			moved := b.of.Eval(a.in)
+			a.in[at] = value
+			b.amountBounds(a, keep, moved/b.of.Eval(a.in))
 		}
 		a.in[at] = value
 	}
@@ -54,6 +60,18 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 			a.Nodes[i].Error = counts.Confidence * bound[i]
 		}
 	}
+}
+
+// amountBounds adds the effects of a moved input to the errors of amounts. The whole is then
+// so many times itself.
+func (b *Binding) amountBounds(a *Account, keep []Value, moved float64) {
+	if a.amounts == nil {
+		a.amounts = make([]float64, len(keep)+1)
+	}
+	for i := range keep { // all are shares, where there is a whole
+		a.amounts[i] += math.Abs(a.Nodes[i].Value*moved - keep[i].Value)
+	}
+	a.amounts[len(keep)] += math.Abs(moved - 1)
 }
 
 // isPart reports whether a slot is a part of a whole that is known exactly.

@@ -206,7 +206,7 @@ func signed(share float64) string {
 
 // interval is the 95 % interval of a change, in parts of all that the old runs took.
 func (t *diffWriter) interval(c *account.Change) string {
-	if math.IsNaN(c.Low) || t.basis == account.ByExactCounts {
+	if math.IsNaN(c.Low) || t.basis == account.ByExactCounts && math.IsNaN(c.P) {
 		return ""
 	}
 	return fmt.Sprintf("%+.2f…%+.2f", t.ofAll(c.Low)*100, t.ofAll(c.High)*100)
@@ -249,6 +249,7 @@ func (t *diffWriter) summary() string {
 	}
 	few := fmt.Sprintf("cannot tell: %s %s, but with fewer than", took, signed(c.Relative()))
 	switch least := min(t.runs[0], t.runs[1]); {
+	case t.basis == account.ByExactCounts: // of a simulator
 	case t.h.Paired && least < account.PairsEnough:
 		return fmt.Sprintf("%s %d pairs, nothing says how much they differ by chance", few, account.PairsEnough)
 	case least < account.RunsEnough:
@@ -409,8 +410,10 @@ func (t *diffWriter) chance() string {
 	switch {
 	case t.basis == account.ByPairs:
 		how = "old and new runs alternated and were compared in pairs; without a change at most 1 comparison in 20 reports one"
+	case t.basis == account.ByExactCounts && !math.IsNaN(t.total.P):
+		return "from the ± of both simulations, as their windows are samples; without a change at most 1 comparison in 20 reports one"
 	case t.basis == account.ByExactCounts:
-		return "none in counts of a simulator; times from QEMU's are samples, and vary by the ± of report"
+		return "none in counts of a simulator"
 	case t.basis == account.BySampling:
 		return fmt.Sprintf("from the sampling error alone: how runs differ is unknown; count at least %d runs of each, better 10 alternating ones", account.RunsEnough)
 	case t.basis == account.NoBasis:

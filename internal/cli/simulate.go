@@ -43,7 +43,12 @@ file that was there before is kept as callgrind.data.old.`,
 		Example: `  cyclestack simulate -- ./solver input.csv
   cyclestack simulate --caches 32K,8,64/48K,12,64/2M,16,64/36M,12,64 -- ./solver input.csv
   cyclestack simulate -o before.callgrind -- ./solver input.csv`,
-		RunE: func(cmd *cobra.Command, program []string) error { return a.runStat(cmd.Context(), c, f, program) },
+		RunE: func(cmd *cobra.Command, program []string) error {
+			if len(program) == 0 {
+				return usageError("nothing to simulate: name a program")
+			}
+			return a.runStat(cmd.Context(), c, f, program)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)

@@ -129,7 +129,9 @@ func (p *placeRuns) keep(side int, t *counts.Table, col int) error {
 	}
 	p.commands[side] = cmp.Or(p.commands[side], ownOutput().ReplaceAllString(t.Label, ""))
 	p.instructions[side] = append(p.instructions[side], p.method.Evaluate(t, account.Place{}).Instructions())
-	p.samples += cell.Samples
+	if p.samples += cell.Samples; cell.Samples == 0 {
+		run.Variance = cell.Variance
+	}
 	for row := 1; row < len(t.Scopes); row++ {
 		c := t.Cell(row, col)
 		if c.Ok() && c.Value > 0 {

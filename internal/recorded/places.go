@@ -339,7 +339,13 @@ func (p *placeReport) row(t *counts.Table) *counts.Table {
 // ofPart removes the checks that hold for a whole simulated program only, such as that
 // caches begin empty.
 func ofPart(a *account.Account) {
-	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
+	var own []account.Check
+	for i := range a.Checks {
+		if !a.Checks[i].Common {
+			own = append(own, a.Checks[i])
+		}
+	}
+	a.Checks = own
 }
 
 // report returns the report of the places.

@@ -173,7 +173,12 @@ func joinParts(runs []run, g Grouping) ([]run, error) {
 		if slices.ContainsFunc(runs[:i], func(r run) bool { return r.part.plan == of.plan }) {
 			continue
 		}
-		parts := slices.DeleteFunc(slices.Clone(runs[i:]), func(r run) bool { return r.part.plan != of.plan })
+		var parts []run
+		for k := i; k < len(runs); k++ {
+			if runs[k].part.plan == of.plan {
+				parts = append(parts, runs[k])
+			}
+		}
 		sorting.Stable(parts, func(a, b run) int { return a.part.run - b.part.run })
 		for k := range parts[1:] {
 			if one, other := &parts[k], &parts[k+1]; one.part.run == other.part.run {
