@@ -357,9 +357,10 @@ func (c *comparison) change(old, new []float64) Change {
 	return x
 }
 
-// widen gives a change of few runs the interval that a variance of it makes.
+// widen gives a change of few runs the interval that a variance of it makes. Simulations that
+// agree to the last digit had the same windows, and the errors are the same.
 func (c *comparison) widen(x *Change, variance float64) {
-	if c.basis != BySampling && (c.basis != ByExactCounts || variance == 0) {
+	if c.basis != BySampling && (c.basis != ByExactCounts || variance == 0 || x.Delta == 0) {
 		return
 	}
 	e := stats.StdNormal.InvCDF(1-alpha/2) * math.Sqrt(variance)
