@@ -30,9 +30,10 @@ func (r Resource) String() string {
 // each unit of work, in all and by node.
 type Reading struct {
 	Total float64
-	// Nodes are NaN for what is not known, or is no part of the resource. If counts were estimated,
-	// as from a simulator's windows, the standard errors of all and that of Total follow.
-	Nodes []float64
+	Nodes []float64 // NaN for what is not known, or is no part of the resource
+	// Errors are the standard errors of the nodes, and of Total behind them. They are nil
+	// unless counts were estimated, as from a simulator's windows.
+	Errors []float64
 }
 
 // Reading returns the cycles that the account's run took for each of so many
@@ -55,7 +56,7 @@ func (a *Account) ReadingOf(of Resource, work float64) (Reading, error) {
 		r.Nodes[i] = a.Nodes[i].Value * a.whole(of, i) / work
 	}
 	for _, e := range a.amounts {
-		r.Nodes = append(r.Nodes, e*r.Total)
+		r.Errors = append(r.Errors, e*r.Total)
 	}
 	return r, nil
 }
@@ -259,7 +260,7 @@ func (t *nodeTester) widen(x *Change, node int) {
 	variance := 0.0
 	for _, list := range [][]Reading{t.old, t.new} {
 		for i := range list {
-			if errs := list[i].Nodes[len(t.d.Nodes):]; len(errs) > 0 {
+			if errs := list[i].Errors; len(errs) > 0 {
 				e := errs[(node+len(errs))%len(errs)] / float64(len(list))
 				variance += e * e
 			}

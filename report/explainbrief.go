@@ -25,7 +25,10 @@ func (t *tree) explainBrief(e Explanation) {
 	t.Paragraph("means", sentences(concerning(e.CPU, n.About), t.room(), aboutLines), hang, plain)
 	more := t.briefFormula(e, known)
 	if n.Threshold != "" && !known {
-		if text := flaggedIf(n); len(page.Wrap(text, t.room())) <= aboutLines {
+		short := *n
+		short.Threshold = e.counted(n.Threshold)
+		more = more || strings.Contains(n.Threshold, "has_event")
+		if text := flaggedIf(&short); len(page.Wrap(text, t.room())) <= aboutLines {
 			t.Paragraph("flagged", text, hang, plain)
 		} else {
 			more = true
@@ -127,7 +130,11 @@ func sentences(text string, width, lines int) string {
 // shortFormula is a node's formula without what concerns other processors: the branches
 // for events that this one does not have, or the recording does not.
 func shortFormula(e Explanation) string {
-	text := strings.Join(strings.Fields(formulaText(e.Model, e.Node)), " ")
+	return withoutZeros(e.counted(strings.Join(strings.Fields(formulaText(e.Model, e.Node)), " ")))
+}
+
+// counted is a formula without its conditions on events: those of the recording, or of the processor.
+func (e *Explanation) counted(text string) string {
 	expr, err := metric.Parse(text)
 	if err != nil {
 		return text
@@ -136,7 +143,7 @@ func shortFormula(e Explanation) string {
 	if e.Account != nil {
 		has = e.Account.Binding.Has
 	}
-	return withoutZeros(expr.Fold(metric.Constants{HasEvent: has}).String())
+	return expr.Fold(metric.Constants{HasEvent: has}).String()
 }
 
 // withoutZeros is a sum without what is 0 at its end.
