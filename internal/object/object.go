@@ -215,8 +215,11 @@ func (o *Object) Notes() []string {
 	return slices.Clone(o.notes)
 }
 
+// mostNotes is how many notes there are of a file: a damaged one may have one for each of its units.
+const mostNotes = 100
+
 func (o *Object) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(o.notes, text) {
+	if text := fmt.Sprintf(format, args...); len(o.notes) < mostNotes && !slices.Contains(o.notes, text) {
 		o.notes = append(o.notes, text)
 	}
 }

@@ -286,6 +286,10 @@ func TestNotes(t *testing.T) {
 	if notes := table(t, b, counts.Function, root).Notes; len(notes) > 0 {
 		t.Errorf("notes of a function: %q", notes)
 	}
+	root = perfMap(t, t.TempDir(), "tmp/perf-42.map", "10000 100 hot\n10100 100 cold\nlost\n")
+	if notes := counts.Texts(table(t, b, counts.Function, root).Notes); len(notes) != 1 || !strings.HasSuffix(notes[0], "perf-42.map: 1 lines are no symbols") {
+		t.Errorf("notes of a damaged file of names: %q", notes)
+	}
 }
 
 func TestErrors(t *testing.T) {

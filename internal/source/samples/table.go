@@ -462,7 +462,11 @@ func (r *Reader) skid() []counts.Note {
 // worth a note.
 const namelessLeast = 0.01
 
-// nameless notes the modules with the most samples that have addresses only, and why.
+// notesOfFile is how many notes about a module's file there are at most: a damaged one has more.
+const notesOfFile = 3
+
+// nameless notes what the files of the modules with the most samples lack. It says which modules
+// have addresses only, and why.
 func (r *Reader) nameless() []counts.Note {
 	if r.places.told&(codeKinds&^(1<<counts.Module)) == 0 {
 		return nil
@@ -494,7 +498,11 @@ func (r *Reader) nameless() []counts.Note {
 		if float64(m.samples) < namelessLeast*float64(all) {
 			break
 		}
-		if err := r.symbols.Status(m.file).Err; err != nil {
+		status := r.symbols.Status(m.file)
+		for _, n := range status.Notes[:min(len(status.Notes), notesOfFile)] {
+			out = append(out, counts.Notef("%s", counts.Name(strings.ReplaceAll(n, "\n", "; "))))
+		}
+		if err := status.Err; err != nil {
 			text := fmt.Sprintf("no names for %s: %s", m.file.Base(), strings.ReplaceAll(err.Error(), "\n", "; "))
 			if m.file.BuildID != "" {
 				text += " (build id " + m.file.BuildID + ")"
