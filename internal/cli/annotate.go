@@ -59,7 +59,7 @@ and events per iteration, and blocks the number of their executions.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := a.runAnnotate(c, f, args)
 			switch {
-			case err != nil && len(args) == 1 && !namesFile(args):
+			case (errors.Is(err, recorded.ErrNoFunction) || errors.Is(err, errNoRecording)) && len(args) == 1 && !namesFile(args):
 				return fmt.Errorf("%w; nor is there a file %s: cyclestack record -o FILE makes a recording", err, args[0])
 			case len(args) > 0 && errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("%w; cyclestack record -o %s makes a recording", err, args[0])

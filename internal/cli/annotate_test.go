@@ -617,4 +617,7 @@ func TestAnnotateMissing(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want %q", args, status, stderr, want)
 		}
 	}
+	if _, stderr, _ := call(testkernel.Skylake(1), "annotate", "--format", "none", "nofile"); strings.Contains(stderr, "nofile") {
+		t.Errorf("a wrong format: %q", stderr)
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/report"
 )
+
+// errNoRecording says that nothing was measured.
+var errNoRecording = errors.New("there is no recording")
 
 // store is where runs are kept; nil if they cannot be.
 func (a *app) store() *kept.Store {
@@ -102,7 +106,7 @@ func (b *bothWriters) End() error {
 func (a *app) last(command string, places bool) (name string, run *recorded.KeptRun, err error) {
 	found := kept.Last(a.store(), places, defaultFile, simulatedFile)
 	if found == nil {
-		return "", nil, usageError("there is no recording%s: name a FILE, or measure first (cyclestack stat -- PROGRAM)", map[bool]string{true: " of places"}[places])
+		return "", nil, usageError("%w%s: name a FILE, or measure first (cyclestack stat -- PROGRAM)", errNoRecording, map[bool]string{true: " of places"}[places])
 	}
 	when := found.Time.Local().Format("15:04:05")
 	if found.Run == nil {

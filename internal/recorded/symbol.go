@@ -15,6 +15,9 @@ import (
 	"github.com/cyclestack/cyclestack/profile"
 )
 
+// ErrNoFunction says that no function of a name has samples.
+var ErrNoFunction = errors.New("no samples in a function called")
+
 // functionName is a function and its module.
 func functionName(c *counts.Code) string {
 	name := c.Function
@@ -291,7 +294,7 @@ func (s *symbol) nothing(list []candidate, t *counts.Table, clock int) error {
 	if len(list) == 0 {
 		return fmt.Errorf("no samples in %s", s.module)
 	}
-	return fmt.Errorf("no samples in a function called %s (one that was inlined belongs to those that call it); the most are in %s", s.text, candidateNames(list, t, clock))
+	return fmt.Errorf("%w %s (one that was inlined belongs to those that call it); the most are in %s", ErrNoFunction, s.text, candidateNames(list, t, clock))
 }
 
 // candidateNames lists functions in a form that is a symbol again.
