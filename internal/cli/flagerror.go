@@ -1,9 +1,12 @@
 package cli
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,24 +14,21 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// elsewhere says what flags of perf are here, by command.
-var elsewhere = map[string]map[string]string{
-	"stat": {
-		"M": "--nodes", "metrics": "--nodes", "x": "--format csv", "field-separator": "--format csv",
-		"j": "--format json", "json-output": "--format json", "d": "--level", "detailed": "--level", "v": "--all", "verbose": "--all",
-		"topdown": "--level", "td-level": "--level",
-	},
-	"report": {
-		"i": "the file is an argument", "input": "the file is an argument", "s": "--by", "sort": "--by", "F": "--by", "fields": "--by",
-		"g": "--format collapsed, flamegraph or pprof", "stdio": "it prints at once, in a terminal or not", "tui": "--format html",
-		"percent-limit": "--top", "n": "a column, in --format csv always", "show-nr-samples": "a column, in --format csv always",
-		"t": "--format csv", "field-separator": "--format csv", "w": "--width", "column-widths": "--width",
-		"b": "--model taken-branches", "branch-stack": "--model taken-branches", "total-cycles": "--model taken-branches",
-		"mem-mode": "cyclestack latency", "source": "cyclestack annotate", "prefix": "--sysroot", "k": "--vmlinux",
-		"p": "--callers", "parent": "--callers", "inverted": "--callers", "hierarchy": "--by module,function",
-		"T": "--by thread", "threads": "--by thread", "tasks": "--by process", "socket-filter": "--by socket",
-		"time-quantum": "--by interval", "symbol-filter": "--function", "header": "--format json", "header-only": "--format json",
-	},
+// elsewhere says what flags of perf are here: a line for each, "COMMAND FLAG…: what". Those of record and
+// report are the tables of docs/record.md and docs/profile.md; a test writes them.
+//
+//go:embed elsewhere.txt
+var elsewhere string
+
+// flagOfPerf returns what a flag of perf is here, or "".
+func flagOfPerf(command, flag string) string {
+	for line := range strings.Lines(elsewhere) {
+		flags, here, _ := strings.Cut(line, ": ")
+		if names := strings.Fields(flags); names[0] == command && slices.Contains(names, flag) {
+			return strings.TrimSpace(here)
+		}
+	}
+	return ""
 }
 
 // flagError puts an error about a flag into words for users: it suggests a flag for an
@@ -36,7 +36,14 @@ var elsewhere = map[string]map[string]string{
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		if here := elsewhere[cmd.Name()][unknown.GetSpecifiedName()]; here != "" {
+		dashes := "--"
+		if unknown.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		here := flagOfPerf(cmd.Name(), dashes+unknown.GetSpecifiedName())
+		if why, not := strings.CutPrefix(here, "no: "); not {
+			return fmt.Errorf("%w, as perf has it; not here: %s", err, why)
+		} else if here != "" {
 			return fmt.Errorf("%w, as perf has it; here: %s", err, here)
 		}
 		if unknown.GetSpecifiedShortnames() != "" {

@@ -1,11 +1,14 @@
 package cli
 
 import (
-	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -20,6 +23,7 @@ func TestFlagErrors(t *testing.T) {
 		{"report --kallsyms /nonexistent x", `cyclestack report: invalid argument "/nonexistent" for "--kallsyms" flag: no such file or directory (see`},
 		{"stat --nonsense", "cyclestack stat: unknown flag: --nonsense (see"},
 		{"stat --levle 3 true", "cyclestack stat: unknown flag: --levle: did you mean --level? (see"},
+		{"annotate -s main x", "cyclestack annotate: unknown shorthand flag: 's' in -s, as perf has it; here: the function is an argument (see"},
 		{"stat -I x true", `it is a number of milliseconds, or a time such as 1.5s (see`},
 	} {
 		_, stderr, status := call(testkernel.Skylake(1), strings.Fields(tt.args)...)
@@ -42,5 +46,65 @@ func TestNative(t *testing.T) {
 	}
 	if err := p.Set("skylake"); err != nil || p != "skylake" {
 		t.Errorf("--cpu skylake is %q, %v", p, err)
+	}
+}
+
+// TestFlagsOfPerf types each option of perf record and perf report that the documents list. It
+// is a flag here, or is answered with the text of its row. -update writes the answers.
+func TestFlagsOfPerf(t *testing.T) {
+	var answers strings.Builder
+	for line := range strings.Lines(elsewhere) {
+		if !strings.HasPrefix(line, "record ") && !strings.HasPrefix(line, "report ") {
+			answers.WriteString(line)
+		}
+	}
+	row := regexp.MustCompile("(?m)^\\| (`-[^|]*`) \\| (.*) \\|$")
+	option := regexp.MustCompile("`(-[^`]*)`")
+	link := regexp.MustCompile("`|\\]\\([^)]*\\)|\\[")
+	for _, doc := range []struct {
+		command, file string
+		make          func(*app) *cobra.Command
+	}{{"record", "record.md", (*app).record}, {"report", "profile.md", (*app).report}} {
+		text, err := os.ReadFile("../../docs/" + doc.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(string(text), "\n## perf "+doc.command+"'s options\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		rows := row.FindAllStringSubmatch(table, -1)
+		if len(rows) < 50 {
+			t.Fatalf("%s has %d rows", doc.file, len(rows))
+		}
+		flags := doc.make(&app{}).Flags()
+		for _, r := range rows {
+			here, unknown := link.ReplaceAllString(r[2], ""), ""
+			for _, o := range option.FindAllStringSubmatch(r[1], -1) {
+				name := strings.TrimLeft(o[1], "-")
+				if len(o[1]) == 2 && flags.ShorthandLookup(name) != nil || flags.Lookup(name) != nil {
+					continue
+				}
+				unknown += " " + o[1]
+				_, stderr, status := call(testkernel.Skylake(1), doc.command, o[1], "x")
+				want := "as perf has it; here: " + here + " (see"
+				if why, not := strings.CutPrefix(here, "no: "); not {
+					want = "as perf has it; not here: " + why + " (see"
+				}
+				if status != exitUsage || !strings.Contains(stderr, want) {
+					t.Errorf("%s %s: status %d, %q; want %q", doc.command, o[1], status, stderr, want)
+				}
+			}
+			if unknown != "" {
+				answers.WriteString(doc.command + unknown + ": " + here + "\n")
+			}
+		}
+	}
+	if answers.String() == elsewhere {
+		return
+	}
+	t.Error("elsewhere.txt differs from the documents: go test ./internal/cli -run FlagsOfPerf -update")
+	if *update {
+		if err := os.WriteFile("elsewhere.txt", []byte(answers.String()), 0o644); err != nil {
+			t.Error(err)
+		}
 	}
 }
