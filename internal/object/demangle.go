@@ -1,6 +1,7 @@
 package object
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -21,9 +22,41 @@ func Demangle(name string, parameters bool) string {
 	if !strings.HasPrefix(base, "_Z") && !strings.HasPrefix(base, "_R") && !strings.HasPrefix(base, "__Z") && !strings.HasPrefix(base, "_GLOBAL_") {
 		return name
 	}
+	if strings.HasPrefix(base, "_ZN") && isOldRust(base) {
+		base = underscored(base)
+	}
 	options := []demangle.Option{demangle.MaxLength(maxDemangled)}
 	if !parameters {
 		options = append(options, demangle.NoParams)
 	}
 	return demangle.Filter(base, options...) + suffix
+}
+
+// isOldRust reports whether a symbol ends with the hash of Rust's old mangling.
+func isOldRust(symbol string) bool {
+	const hash = "17h0123456789abcdefE"
+	at := len(symbol) - len(hash)
+	return at > 0 && symbol[at:at+3] == hash[:3] && symbol[len(symbol)-1] == 'E'
+}
+
+// underscored returns a symbol of Rust's old mangling with another underscore before each identifier that begins
+// with one: package demangle takes the first for a separator, as in the new mangling.
+func underscored(symbol string) string {
+	out, rest := "_ZN", symbol[3:]
+	for len(rest) > 0 && rest[0] != 'E' {
+		digits := 0
+		for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+			digits++
+		}
+		n, err := strconv.Atoi(rest[:digits])
+		if err != nil || n > len(rest)-digits {
+			return symbol
+		}
+		id := rest[digits : digits+n]
+		if rest = rest[digits+n:]; strings.HasPrefix(id, "_") {
+			id = "_" + id
+		}
+		out += strconv.Itoa(len(id)) + id
+	}
+	return out + rest
 }

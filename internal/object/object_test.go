@@ -337,6 +337,8 @@ func TestDemangle(t *testing.T) {
 		{"_ZN5trees6medianESt6vectorIiSaIiEE", "trees::median", "trees::median(std::vector<int, std::allocator<int> >)"},
 		{"_RNvC4demo4main", "demo::main", "demo::main"},
 		{"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write", "core::fmt::write"},
+		{"_ZN3std3sys9backtrace28__rust_begin_short_backtrace17h0123456789abcdefE", "std::sys::backtrace::__rust_begin_short_backtrace", "std::sys::backtrace::__rust_begin_short_backtrace"},
+		{"_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE", "<&T as core::fmt::Debug>::fmt", "<&T as core::fmt::Debug>::fmt"},
 		{"_ZdlPv@plt", "operator delete@plt", "operator delete(void*)@plt"},
 		{"runtime.mallocgc", "runtime.mallocgc", "runtime.mallocgc"},
 		{"main.(*T[...]).Do", "main.(*T[...]).Do", "main.(*T[...]).Do"},

@@ -1,6 +1,10 @@
 package object
 
-import "github.com/cyclestack/cyclestack/internal/unwind"
+import (
+	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/unwind"
+)
 
 // Unwind returns how the caller is found at an address; nil if the file does not say it.
 func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
@@ -10,7 +14,9 @@ func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
 		if o.callers == nil {
 			o.callers = o.frameTable()
 		}
-		row = o.callers.Row(addr)
+		if row = o.callers.Row(addr); row == nil && o.stub(addr) {
+			row = unwind.Stub(o.Arch, addr)
+		}
 		return nil
 	})
 	if err != nil {
@@ -18,6 +24,16 @@ func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
 		return nil
 	}
 	return row
+}
+
+// stub reports whether an address is in the procedure linkage table, which only GNU's linkers describe.
+func (o *Object) stub(addr uint64) bool {
+	for _, s := range o.main.Sections {
+		if addr-s.Addr < s.Size && strings.HasPrefix(s.Name, ".plt") {
+			return true
+		}
+	}
+	return false
 }
 
 // frameTable opens the call frame information of an object. Of an instruction set that is

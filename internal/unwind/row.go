@@ -221,6 +221,24 @@ func (f *rule) value(r *Registers, m *Memory, cfa, bias uint64) (uint64, bool) {
 	return 0, false
 }
 
+// Stub returns the row of an address in the procedure linkage table, or nil. On amd64 the return address is on top of
+// the stack, until the stub pushes the number of its slot: the jump behind that is its last 5 bytes of 16.
+func Stub(arch string, addr uint64) *Row {
+	k := machines[arch]
+	if k == nil {
+		return nil
+	}
+	row := &Row{machine: k, column: k.Return, cfa: rule{kind: ruleRegister, reg: uint16(k.SP)}}
+	if k.arm64 {
+		return row
+	}
+	if row.cfa.offset = 8; addr%16 >= 11 {
+		row.cfa.offset = 16
+	}
+	row.rules = []registerRule{{uint16(k.Return), rule{kind: ruleOffset, offset: -8}}}
+	return row
+}
+
 // StepByFramePointer finds the caller where no table knows the function: code made at run
 // time, for example. It takes the frame pointer's word, as ELF's tools do.
 func (k *Machine) StepByFramePointer(r *Registers, m *Memory) Outcome {

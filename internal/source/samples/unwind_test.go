@@ -1,10 +1,14 @@
 package samples_test
 
 import (
-	"maps"
+	"cmp"
+	"debug/elf"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,12 +33,8 @@ var unwindPrograms = []struct {
 	{"go-stripped", "go build -ldflags=-s", "deep.go", "runtime.main;main.main;main.deep;main.deep;main.deep", true, false},
 }
 
-// nameless matches the frames whose names perf and cyclestack choose differently: code
-// without a symbol, stubs of the PLT, the return from a signal handler.
-var nameless = regexp.MustCompile(`^(\[.*\]|0x[0-9a-f]+|.*@plt|_init|__restore_rt|)$`)
-
 // TestUnwindAgainstPerf compares stacks that are unwound from their copies with those of
-// perf, which uses libunwind or libdw.
+// perf, which uses libunwind or libdw: sample by sample, each call's address and name.
 func TestUnwindAgainstPerf(t *testing.T) {
 	t.Parallel()
 	for _, p := range unwindPrograms {
@@ -43,89 +43,234 @@ func TestUnwindAgainstPerf(t *testing.T) {
 				testlong.Only(t)
 			}
 			data := recordStacks(t, p.build, p.source)
-			s, err := open(t, data).Stacks(samples.Options{By: counts.Function, NoInline: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			got, total := map[string]float64{}, 0.0
-			for x := range s.All() {
-				parts := []string{x.Thread}
-				for _, f := range x.Frames {
-					parts = append(parts, f.Function)
-				}
-				total += float64(x.Cells[0].Samples)
-				got[plainStack(parts)] += float64(x.Cells[0].Samples)
-			}
-			if total < 20 {
-				t.Skipf("only %v samples", total)
+			here := stacksHere(t, data)
+			if len(here) < 20 {
+				t.Skipf("only %d samples", len(here))
 			}
 			has := regexp.MustCompile(p.want)
-			if !anyKey(got, has) {
+			if !slices.ContainsFunc(here, func(calls []stackCall) bool { return has.MatchString(stackText(calls)) }) {
 				t.Errorf("no stack has %s", p.want)
 			}
-			if !p.perf {
-				return
+			found := compareStacks(t, here, stacksOfPerf(t, data), p.perf)
+			if n := found[endsEarlier] - found[endsInKernel]; p.perf && n > 0 {
+				t.Errorf("perf ends %d of %d stacks earlier", n, len(here))
 			}
-			out, err := exec.Command("perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline").Output()
-			if err != nil {
-				t.Skipf("perf script: %v", err)
-			}
-			peer := map[string]float64{}
-			for stack, n := range collapse(out) {
-				peer[plainStack(strings.Split(stack, ";"))] += n
-			}
-			compareStacks(t, got, peer, total)
 		})
 	}
 }
 
-// compareStacks demands that nearly all samples have the same stack. In code that is not
-// described, each follows rules of its own.
-func compareStacks(t *testing.T, got, want map[string]float64, total float64) {
+// TestUnwindOfSystem is TestUnwindAgainstPerf of programs as distributions have them.
+func TestUnwindOfSystem(t *testing.T) {
+	testlong.Only(t)
+	dir := t.TempDir()
+	compiler, _ := exec.Command("g++", "-print-prog-name=cc1plus").Output()
+	if out, err := exec.Command("g++", "-E", "-o", filepath.Join(dir, "throws.ii"), "testdata/unwind/throws.cc").CombinedOutput(); err != nil {
+		t.Logf("g++: %v: %s", err, out)
+	}
+	for _, p := range [][]string{
+		{strings.TrimSpace(string(compiler)), "-fpreprocessed", "-quiet", "-O2", "-o", "/dev/null", filepath.Join(dir, "throws.ii")},
+		{"perl", "-e", "sub f { my $n = shift; $n < 2 ? 1 : f($n-1) + f($n-2) } f(20); $h{$_ % 1000} .= $_ for 1..200000; $s = join ',', sort values %h; $s =~ s/(\\d+)(\\d)/$2$1/g"},
+		{"/usr/bin/python3", "-c", "import json; x = [{'a': i, 'b': str(i)} for i in range(50000)]; sorted(json.loads(json.dumps(x)), key=lambda q: q['b'])"},
+		{"sqlite3", ":memory:", "create table t(a, b); with recursive c(x) as (select 1 union all select x+1 from c where x < 100000) insert into t select x, x%97 from c; create index i on t(b); select sum(a) from t where b > 50;"},
+		{"bash", "-c", "for i in {1..20000}; do x=$((x+i)); y=${x//1/2}; done"},
+		{"xz", "-T1", "-3", "-k", "-c", "/bin/bash"},
+	} {
+		t.Run(filepath.Base(p[0]), func(t *testing.T) {
+			if _, err := exec.LookPath(p[0]); err != nil {
+				t.Skip(err)
+			}
+			data := filepath.Join(t.TempDir(), "perf.data")
+			cmd := exec.Command("perf", append([]string{"record", "-q", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-m", "4M", "-c", "500000", "-o", data, "--"}, p...)...)
+			if err := cmd.Run(); err != nil {
+				t.Skipf("perf record: %v", err)
+			}
+			compareStacks(t, stacksHere(t, data), stacksOfPerf(t, data), true)
+		})
+	}
+}
+
+// A stackCall is a call of a sample's stack.
+type stackCall struct {
+	addr         uint64 // in the file
+	name, module string
+	truncated    bool // in place of calls that were not recorded
+}
+
+// stackText has the names of a stack's calls, the outermost first.
+func stackText(calls []stackCall) string {
+	var names []string
+	for _, c := range slices.Backward(calls) {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ";")
+}
+
+// stacksHere returns the stack of each sample in the order of time, the innermost call first. An interval of a
+// nanosecond has one sample.
+func stacksHere(t *testing.T, data string) (out [][]stackCall) {
 	t.Helper()
-	same := 0.0
-	for stack, n := range want {
-		same += min(n, got[stack])
+	s, err := open(t, data).Stacks(samples.Options{By: counts.Instruction, NoInline: true, Within: counts.By(0).With(counts.Interval), Interval: 1})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%v of %v samples have the same stack", same, total)
-	if same >= 0.97*total {
-		return
-	}
-	t.Errorf("only %v of %v samples have the same stack", same, total)
-	shown := 0
-	for stack := range maps.Keys(want) {
-		if n := want[stack] - got[stack]; n > 0 && shown < 5 {
-			shown++
-			t.Logf("perf has %v more of %s", n, stack)
+	defer s.Close()
+	stacks := map[int][]stackCall{}
+	for x := range s.All() {
+		for _, f := range slices.Backward(x.Frames) {
+			stacks[x.Number] = append(stacks[x.Number], stackCall{f.Addr, f.Function, f.Module, f.Kind == samples.TruncatedFrame})
 		}
 	}
-	for stack := range maps.Keys(got) {
-		if n := got[stack] - want[stack]; n > 0 && shown < 10 {
-			shown++
-			t.Logf("here %v more of %s", n, stack)
+	if s.Crowded() {
+		t.Fatal("no room for the samples")
+	}
+	for span := range s.Spans() {
+		for _, p := range span.Parts {
+			out = append(out, slices.Repeat([][]stackCall{stacks[p.Stack]}, int(p.Cells[0].Samples))...)
 		}
 	}
+	return out
 }
 
-func anyKey(m map[string]float64, is *regexp.Regexp) bool {
-	for k := range m {
-		if is.MatchString(k) {
-			return true
+var (
+	scriptSample = regexp.MustCompile(`^ *[0-9]+/[0-9]+ +([0-9]+)[.]([0-9]{9}):`)
+	scriptFrame  = regexp.MustCompile(`^\s+([0-9a-f]+) (.*) \((.*)\)$`)
+)
+
+// stacksOfPerf is stacksHere of perf script, which prints offsets in files.
+func stacksOfPerf(t *testing.T, data string) (out [][]stackCall) {
+	t.Helper()
+	text, err := exec.Command("perf", "script", "-i", data, "-F", "pid,tid,time,ip,sym,dso", "--ns", "--no-inline", "--max-stack", "2000").Output()
+	if err != nil {
+		t.Skipf("perf script: %v", err)
+	}
+	type sample struct {
+		time  string
+		calls []stackCall
+	}
+	var list []sample
+	files := segments{}
+	for line := range strings.Lines(string(text)) {
+		if m := scriptSample.FindStringSubmatch(line); m != nil {
+			list = append(list, sample{time: m[1] + m[2]})
+		} else if m := scriptFrame.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && len(list) > 0 {
+			x := &list[len(list)-1]
+			x.calls = append(x.calls, stackCall{addr: files.addr(m[3], must(strconv.ParseUint(m[1], 16, 64))), name: m[2], module: m[3]})
 		}
 	}
-	return false
+	slices.SortStableFunc(list, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(len(a.time), len(b.time)), cmp.Compare(a.time, b.time))
+	})
+	for _, s := range list {
+		out = append(out, s.calls)
+	}
+	return out
 }
 
-func plainStack(parts []string) string {
-	list := make([]string, len(parts))
-	for i, p := range parts {
-		list[i] = p
-		if i > 0 && nameless.MatchString(p) {
-			list[i] = "[unknown]"
+// segments are the code that is loaded of files, by name.
+type segments map[string][]elf.ProgHeader
+
+// addr returns the address of what is at an offset of a file.
+func (s segments) addr(module string, offset uint64) uint64 {
+	if _, ok := s[module]; !ok {
+		s[module] = nil
+		if f, err := elf.Open(module); err == nil {
+			for _, p := range f.Progs {
+				if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+					s[module] = append(s[module], p.ProgHeader)
+				}
+			}
+			f.Close()
 		}
 	}
-	return strings.Join(list, ";")
+	for _, p := range s[module] {
+		if offset-p.Off < p.Filesz {
+			return offset - p.Off + p.Vaddr
+		}
+	}
+	return offset
+}
+
+// The kinds of samples, by how their stacks compare. docs/profile.md explains them.
+const (
+	sameStack    = "same"
+	signalByte   = "byte of a signal"
+	unnamed      = "without symbol"
+	otherName    = "another name"
+	cutHere      = "cut"
+	endsEarlier  = "perf ends earlier"
+	endsInKernel = "of which in the kernel"
+	outsideCode  = "perf outside code"
+	different    = "different"
+)
+
+// compareStacks counts the samples by kind. None may be of the last one, unless perf lacks the tables and guesses. At
+// most one of a hundred may have another name for an address.
+func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string]int {
+	t.Helper()
+	if len(here) != len(peer) {
+		t.Fatalf("%d samples, perf has %d", len(here), len(peer))
+	}
+	found := map[string]int{}
+	for i := range here {
+		kind, at := stackKind(here[i], peer[i])
+		if found[kind]++; kind == endsEarlier && strings.HasPrefix(peer[i][at-1].module, "[kernel") {
+			found[endsInKernel]++
+		}
+		if kind == different && found[kind] < 4 && (perf || at == 0) {
+			t.Errorf("sample %d differs at call %d: here %+v, perf %+v", i, at, slices.Concat(here[i][at:], []stackCall{{}})[0], slices.Concat(peer[i][at:], []stackCall{{}})[0])
+		}
+	}
+	if found[otherName] > len(here)/100 {
+		t.Errorf("%d of %d samples have other names in perf", found[otherName], len(here))
+	}
+	t.Logf("%d samples: %v", len(here), found)
+	return found
+}
+
+// stackKind compares two stacks of a sample. It returns the number of the call that decides.
+func stackKind(here, peer []stackCall) (kind string, at int) {
+	kind = sameStack
+	for at = range min(len(here), len(peer)) {
+		a, b := here[at], peer[at]
+		nowhere := b.module == "[unknown]" && b.name == "[unknown]"
+		delta := b.addr - a.addr
+		if at > 0 && strings.HasPrefix(b.module, "[kernel") {
+			delta-- // perf prints what a call of the kernel returns to
+		}
+		switch {
+		case a.truncated && nowhere && len(peer) == at+1:
+			return cutHere, at
+		case nowhere && (a.truncated || delta != 0):
+			return outsideCode, at
+		case a.truncated:
+			return different, at
+		case delta == math.MaxUint64 && at > 0: // perf takes one from addresses that no call returns to
+			kind = signalByte
+			continue
+		case delta != 0:
+			return different, at
+		}
+		switch plain := strings.NewReplacer("> >", ">>"); {
+		case plain.Replace(a.name) == plain.Replace(b.name), strings.HasSuffix(a.name, "@plt"):
+		case b.name == "[unknown]":
+			if kind == sameStack {
+				kind = unnamed
+			}
+		case b.module != "[kernel.kallsyms]":
+			kind = otherName
+		}
+	}
+	switch at = min(len(here), len(peer)); {
+	case len(here) == len(peer):
+		return kind, at
+	case len(here) > len(peer) && here[at].truncated:
+		return cutHere, at
+	case len(here) > len(peer):
+		return endsEarlier, at
+	case peer[at].module == "[unknown]":
+		return outsideCode, at
+	}
+	return different, at
 }
 
 // recordStacks builds a program and records it with copies of its stack.
