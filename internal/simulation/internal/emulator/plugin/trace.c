@@ -484,6 +484,42 @@ static bool streams(const unsigned char *code, size_t n)
 	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
 }
 
+/* Reports whether an x86 instruction is one of those that surely access no memory: most are. Callbacks
+   for them would only make translations slower. */
+static bool in_registers(const unsigned char *code, size_t n)
+{
+	if (!options.x86)
+		return false;
+	while (n > 1 && (*code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40))
+		code++, n--;
+	unsigned op = *code, wide = op == 0xc5 ? 2 : op == 0xc4 ? 3 : op == 0x0f; /* bytes before the operation */
+	if (n <= wide)
+		return false;
+	bool direct = n > wide + 1 && code[wide + 1] >> 6 == 3; /* operands are registers */
+	if (wide) {
+		op = code[wide];
+		if (wide > 1 && (wide == 3 && (code[1] & 0x1f) != 1)) /* not the operations of 0x0f */
+			return direct;
+		if (wide == 1 && (op >> 4 == 8 || (op & 0xf8) == 0xc8 || op == 0x1f)) /* jump, BSWAP, NOP */
+			return true;
+		bool some = (op >= 0x10 && op < 0x18) || (op >= 0x28 && op < 0x30) || (op >= 0x40 && op < 0x77) || op >> 4 == 9 ||
+			(op >= 0xa3 && op < 0xa6) || (op >= 0xab && op < 0xae) || op == 0xaf || op >= 0xb0;
+		return direct && some && op != 0xc7 && op != 0xf7; /* MASKMOVDQU stores, RDRAND and others are rare */
+	}
+	if (op < 0x40)
+		return (op & 7) < 4 ? direct : (op & 7) < 6;
+	switch (op) {
+	case 0x63: case 0x69: case 0x6b: case 0x80: case 0x81: case 0x83 ... 0x8b: case 0xc0: case 0xc1:
+	case 0xc6: case 0xc7: case 0xd0 ... 0xd3: case 0xf6: case 0xf7: case 0xfe:
+		return direct;
+	case 0x70 ... 0x7f: case 0x8d: case 0x90 ... 0x99: case 0xa8: case 0xa9: case 0xb0 ... 0xbf: case 0xe9: case 0xeb:
+		return true;
+	case 0xff: /* INC, DEC, JMP; CALL and PUSH store */
+		return direct && (code[1] >> 3 & 7) != 2 && (code[1] >> 3 & 7) < 5 && (code[1] >> 3 & 7) != 3;
+	}
+	return false;
+}
+
 static char *put_hex(char *at, uint64_t v)
 {
 	int bits = v ? (63 - __builtin_clzll(v)) & ~3 : 0;
@@ -548,6 +584,8 @@ static void on_translation(CALLBACK(struct qemu_plugin_tb *tb))
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
 	const unsigned char *at = code;
 	for (size_t i = 0; i < b->n; at += sizes[i++]) {
+		if (in_registers(at, sizes[i]))
+			continue;
 		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t number = b->id ? b->first + i : UINT32_MAX;
 		qemu_plugin_register_vcpu_mem_cb(in, streams(at, sizes[i]) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
