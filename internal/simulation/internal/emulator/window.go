@@ -54,7 +54,10 @@ type early struct {
 
 func newDetailed(r *run, h *caches.Hierarchy) *detailed {
 	c := r.options.Core
-	return &detailed{run: r, caches: h, sets: newSets(c.SameSet(), r.options.Caches), ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
+	d := &detailed{run: r, caches: h, sets: newSets(c.SameSet(), r.options.Caches), ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
+	d.real.Follow(d.ideal)
+	d.full.Follow(d.ideal)
+	return d
 }
 
 func (d *detailed) machines() [3]*pipeline.Machine {

@@ -37,11 +37,10 @@ func (m *Machine) Filled() int64 { return m.filled }
 // Asks returns the address that a prefetch instruction asks for, if its registers are known, and when
 // it is.
 func (m *Machine) Asks(op *Op) (addr uint64, at int64, ok bool) {
-	if op.Base == NoRegister && op.Index == NoRegister || !m.values.knows(op) {
+	if op.Base == NoRegister && op.Index == NoRegister || !m.leading().values.knows(op) {
 		return 0, 0, false
 	}
-	addr, at = m.address(op, m.now+m.core.delay, false)
-	return addr, at, true
+	return m.leading().values.address(op), m.Addressed(op), true
 }
 
 // Addressed returns when the address of an op's load is known, if it were dispatched now.

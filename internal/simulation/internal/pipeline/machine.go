@@ -28,7 +28,9 @@ type Machine struct {
 	banks   banks
 	crowded []uint64 // windows of code that are not cached: see findCrowded
 	before  previous
-	stacked bool   // RSP has been changed by pushes and pops since it was used
+	stacked bool     // RSP has been changed by pushes and pops since it was used
+	leader  *Machine // see Follow
+	told    told
 	shift   uint64 // from the addresses of ops to those of the copy that is executed
 }
 
@@ -102,6 +104,22 @@ func (m *Machine) Start(c *Core) {
 	m.legacy.waiting = newRing(c.predecoded)
 	m.values.start()
 	m.width = c.fetch
+}
+
+// A told is what a machine tells those that follow it of its latest op: the addresses, and the stores that the load
+// overlaps with, or would but for their page. Both are numbers of stores; 0 is none.
+type told struct{ load, store, found, alias uint64 }
+
+// Follow makes it a machine that executes what another one has executed just before. That does not
+// depend on time, so the other one alone follows values and addresses.
+func (m *Machine) Follow(leader *Machine) { m.leader = leader }
+
+// leading is the machine that follows values.
+func (m *Machine) leading() *Machine {
+	if m.leader != nil {
+		return m.leader
+	}
+	return m
 }
 
 // Reset ends all execution in progress, and forgets the contents of registers, as if much time
@@ -427,7 +445,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		}
 		placed, stored := m.store(op, start, data)
 		issue, done = max(issue, placed), max(done, stored)
-	} else {
+	} else if m.leader == nil {
 		m.values.compute(op)
 	}
 	m.leave(apart, scheduler, issue)
@@ -638,10 +656,13 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	}
 	issue, _ = m.reserve(LoadsData, known, ports, reach(ports, m.accessWithin), m.passes(op))
 	m.accessed = issue
-	if m.given.load != 0 {
+	if m.leader != nil {
+		addr = m.leader.told.load
+	} else if m.given.load != 0 {
 		addr = m.given.load
 		m.values.locate(op, addr, op.stack < 0)
 	}
+	m.told.load = addr
 	if c.banked {
 		issue = m.replayed(issue, addr, ports)
 	}
@@ -673,13 +694,8 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Class == Leave {
 		m.ready[RSP] = known
 	}
-	if m.values.loaded = m.given.loads; m.given.loads {
-		m.values.registers[inMemory] = m.given.value
-	} else {
-		m.values.registers[inMemory] = m.values.load(addr, op.Size)
-	}
-	if op.stack < 0 {
-		m.values.registers[RSP] -= uint64(op.stack)
+	if m.leader == nil {
+		m.values.receive(op, addr, &m.given)
 	}
 	return issue, value, done
 }
@@ -687,7 +703,10 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 // aliasing returns how much later a load is that meets a store to the same place of another page.
 func (m *Machine) aliasing(op *Op, addr uint64, issue int64) int64 {
 	if m.core.alias > 0 {
-		if s := m.memory.alias(addr, op.Size); s != nil && issue-1 <= s.placed && s.placed <= issue+1 {
+		if m.told.alias = m.leading().told.alias; m.leader == nil {
+			m.told.alias = m.memory.alias(addr, op.Size)
+		}
+		if s, _ := m.memory.at(m.told.alias); s != nil && issue-1 <= s.placed && s.placed <= issue+1 {
 			return m.core.alias
 		}
 	}
@@ -696,7 +715,10 @@ func (m *Machine) aliasing(op *Op, addr uint64, issue int64) int64 {
 
 // receive finds when a load's value is known, and when it is done, if it is a recent store's.
 func (m *Machine) receive(op *Op, addr uint64, issue, value, done int64) (int64, int64) {
-	s, after := m.memory.find(addr, op.Size)
+	if m.told.found = m.leading().told.found; m.leader == nil {
+		m.told.found = m.memory.find(addr, op.Size)
+	}
+	s, after := m.memory.at(m.told.found)
 	linked := m.linked(op, s, addr, after)
 	if op.stack < 0 {
 		m.names.pushed -= int64(op.stack)
@@ -797,10 +819,13 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 	if op.calc == calcString {
 		addr, known = m.values.registers[RDI], max(start, m.ready[RDI])
 	}
-	if m.given.store != 0 {
+	if m.leader != nil {
+		addr = m.leader.told.store
+	} else if m.given.store != 0 {
 		addr = m.given.store
 		m.values.locate(op, addr, op.stack > 0)
 	}
+	m.told.store = addr
 	ports := c.data
 	if op.vector {
 		ports = c.vectorData
@@ -823,8 +848,10 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 		s.name = m.names.of(op, op.stack > 0)
 	}
 	s.joins = !op.vector || c.vectorData&(c.vectorData-1) != 0
-	m.memory.add(s)
-	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
+	if m.memory.add(s); m.leader == nil {
+		m.memory.note()
+		m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
+	}
 	return a, max(a, d) + 1
 }
 

@@ -44,38 +44,50 @@ func granules(addr uint64, size uint8) uint64 { return (addr&7 + uint64(size) + 
 func (q *memory) add(s storeEntry) {
 	q.number++
 	q.queue[q.number%uint64(len(q.queue))] = s
+}
+
+// note notes where the latest store is, to be found.
+func (q *memory) note() {
+	s := &q.queue[q.number%uint64(len(q.queue))]
 	for i := range granules(s.addr, s.size) {
 		q.latest[slot(s.addr>>3+i)] = q.number
 		q.inPage[(s.addr>>3+i)%pageGranules] = q.number
 	}
 }
 
-// alias returns the latest store to the same bytes of another page as an access, or nil.
+// at returns a store, and how many came after it; nil for number 0.
+func (q *memory) at(number uint64) (s *storeEntry, after uint64) {
+	if number == 0 {
+		return nil, 0
+	}
+	return &q.queue[number%uint64(len(q.queue))], q.number - number
+}
+
+// alias returns the number of the latest store to the same bytes of another page as an access, or 0.
 // Unknown numbers are farther apart than real addresses.
-func (q *memory) alias(addr uint64, size uint8) *storeEntry {
+func (q *memory) alias(addr uint64, size uint8) (number uint64) {
 	const far, page = 1 << 40, 1 << pageBits
 	newest := uint64(0)
 	for i := range granules(addr, size) {
 		newest = max(newest, q.inPage[(addr>>3+i)%pageGranules])
 	}
 	if newest == 0 || newest+uint64(len(q.queue)) <= q.number {
-		return nil
+		return 0
 	}
 	s := &q.queue[newest%uint64(len(q.queue))]
 	apart := addr>>pageBits - s.addr>>pageBits
 	if apart == 0 || apart+far>>pageBits >= 2*far>>pageBits {
-		return nil
+		return 0
 	}
 	at, of := addr%page, s.addr%page
 	if at < of+uint64(s.size) && of < at+uint64(size) {
-		return s
+		return newest
 	}
-	return nil
+	return 0
 }
 
-// find returns the latest store that an access overlaps with, or nil, and how many stores
-// came after it.
-func (q *memory) find(addr uint64, size uint8) (s *storeEntry, after uint64) {
+// find returns the number of the latest store that an access overlaps with, or 0.
+func (q *memory) find(addr uint64, size uint8) (number uint64) {
 	newest := uint64(0)
 	for i := range granules(addr, size) {
 		newest = max(newest, q.latest[slot(addr>>3+i)])
@@ -83,10 +95,10 @@ func (q *memory) find(addr uint64, size uint8) (s *storeEntry, after uint64) {
 	for n := newest; n > 0 && n+uint64(len(q.queue)) > q.number; n-- {
 		s := &q.queue[n%uint64(len(q.queue))]
 		if addr < s.addr+uint64(s.size) && s.addr < addr+uint64(size) {
-			return s, q.number - n
+			return n
 		}
 	}
-	return nil, 0
+	return 0
 }
 
 // covers says whether the store holds all that an access reads.

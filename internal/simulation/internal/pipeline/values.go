@@ -107,6 +107,18 @@ func (v *values) load(addr uint64, size uint8) uint64 {
 	return x & low(size)
 }
 
+// receive loads the contents of an op's operand in memory, or pops them.
+func (v *values) receive(op *Op, addr uint64, given *access) {
+	if v.loaded = given.loads; given.loads {
+		v.registers[inMemory] = given.value
+	} else {
+		v.registers[inMemory] = v.load(addr, op.Size)
+	}
+	if op.stack < 0 {
+		v.registers[RSP] -= uint64(op.stack)
+	}
+}
+
 // granule returns the 8 bytes of memory at 8 times a number.
 func (v *values) granule(number uint64) uint64 {
 	if e := &v.memory[mix(number)%memoryEntries]; e.granule == number {
