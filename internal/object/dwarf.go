@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sort"
 )
 
@@ -219,15 +220,24 @@ const nearUnits = 4
 
 // unitAt returns the unit that an address belongs to.
 func (d *dwarfInfo) unitAt(addr uint64) *unit {
-	i := sort.Search(len(d.ranges), func(i int) bool { return d.ranges[i].low > addr }) - 1
+	u, _ := d.unitTo(addr)
+	return u
+}
+
+// unitTo returns the unit of an address, and up to where that is so.
+func (d *dwarfInfo) unitTo(addr uint64) (u *unit, until uint64) {
+	i := sort.Search(len(d.ranges), func(i int) bool { return d.ranges[i].low > addr })
+	if until = math.MaxUint64; i < len(d.ranges) {
+		until = d.ranges[i].low
+	}
 	// Ranges of units overlap only in wrong debug information: look at a few before the
 	// nearest.
-	for n := 0; i >= 0 && n < nearUnits; i, n = i-1, n+1 {
-		if addr < d.ranges[i].high {
-			return d.ranges[i].unit
+	for n := 0; i > 0 && n < nearUnits; n++ {
+		if i--; addr < d.ranges[i].high {
+			return d.ranges[i].unit, min(until, d.ranges[i].high)
 		}
 	}
-	return nil
+	return nil, until
 }
 
 // use notes that a unit was used, and that its tables have grown by some bytes. If there

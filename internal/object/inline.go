@@ -315,7 +315,7 @@ func (o *Object) inline(addr uint64) (name string, number int, is bool) {
 }
 
 func (o *Object) frames(addr uint64) []Frame {
-	file, line := o.line(addr)
+	file, line, _ := o.line(addr)
 	frames := []Frame{}
 	if u := o.debugInfo().unitAt(addr); u != nil {
 		t := o.inlinesOf(u)

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"sort"
@@ -36,12 +37,15 @@ func (t *lineTable) size() int {
 }
 
 // lookup returns the line of an address.
-func (t *lineTable) lookup(addr uint64) (file string, line int) {
-	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].addr > addr }) - 1
-	if i < 0 || t.rows[i].file < 0 {
-		return "", 0
+func (t *lineTable) lookup(addr uint64) (file string, line int, until uint64) {
+	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].addr > addr })
+	if until = math.MaxUint64; i < len(t.rows) {
+		until = t.rows[i].addr
 	}
-	return t.files[t.rows[i].file], int(t.rows[i].line)
+	if i--; i < 0 || t.rows[i].file < 0 {
+		return "", 0, until
+	}
+	return t.files[t.rows[i].file], int(t.rows[i].line), until
 }
 
 // maxRows bounds the line table of one unit. A line program is a loop that can make rows
@@ -164,7 +168,7 @@ func (t *lineTable) sort() {
 // none.
 func (o *Object) Line(addr uint64) (file string, line int) {
 	text := o.known(linesKept, addr, func() string {
-		if file, line := o.line(addr); file != "" || line > 0 {
+		if file, line, _ := o.line(addr); file != "" || line > 0 {
 			return file + "\x00" + strconv.Itoa(line)
 		}
 		return ""
@@ -174,16 +178,33 @@ func (o *Object) Line(addr uint64) (file string, line int) {
 	return file, line
 }
 
-func (o *Object) line(addr uint64) (file string, line int) {
+// LineTo is Line without what was kept. It also returns up to where the line is the same at least.
+func (o *Object) LineTo(addr uint64) (file string, line int, until uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	until = addr + 1
+	_ = protect(func() error { // what cannot be read has no line
+		file, line, until = o.line(addr)
+		return nil
+	})
+	return file, line, until
+}
+
+func (o *Object) line(addr uint64) (file string, line int, until uint64) {
 	d := o.lineInfo()
-	u := d.unitAt(addr)
+	u, until := d.unitTo(addr)
 	if u == nil {
-		return o.goLine(addr)
+		if o.goTableOf().table != nil {
+			until = addr + 1
+		}
+		file, line = o.goLine(addr)
+		return file, line, until
 	}
 	t := o.linesOf(d, u)
 	if d == o.slim && (len(t.rows) == 0 || d.unitAt(t.rows[0].addr) != u) { // another unit's line program
 		d.units = nil
 		return o.line(addr)
 	}
-	return t.lookup(addr)
+	file, line, to := t.lookup(addr)
+	return file, line, min(until, to)
 }

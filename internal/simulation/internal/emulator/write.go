@@ -211,6 +211,10 @@ type symbols struct {
 
 	until uint64 // the end of the last function
 	plain string // how its name is written
+
+	lineTo uint64 // the end of the last line
+	source string
+	line   int
 }
 
 // A place is where an instruction is, as a file has it.
@@ -233,13 +237,15 @@ func (s *symbols) at(in *instruction) place {
 	if s.image.file == nil {
 		return s.made.at(s.image, in)
 	}
-	p := place{object: s.image.path, addr: in.addr}
+	if in.addr >= s.lineTo {
+		s.source, s.line, s.lineTo = s.image.file.LineTo(in.addr)
+	}
+	p := place{object: s.image.path, addr: in.addr, source: s.source, line: s.line}
 	if in.addr >= s.until {
 		f, _ := s.image.file.Symbol(in.addr)
 		s.until, s.plain = s.image.file.Until(in.addr), object.Demangle(f.Name, true)
 	}
 	p.function = s.plain
-	p.source, p.line = s.image.file.Line(in.addr)
 	return p
 }
 
