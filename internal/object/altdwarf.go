@@ -133,7 +133,9 @@ func (o *Object) resolveTexts(e *dwarf.Entry) {
 func (a *altFile) read() error {
 	info, err := a.file.contents(".debug_info")
 	if err == nil {
-		a.data, a.str, err = a.file.dwarfData(info)
+		part := map[string][]byte(nil)
+		a.data, part, err = a.file.dwarfData(info)
+		a.str = part[".debug_str"]
 	}
 	return err
 }

@@ -34,9 +34,11 @@ type dwarfInfo struct {
 	size   int              // bytes of the tables
 	limit  int
 	names  map[entryKey]string // of functions, where they were looked up
+	rows   []lineRow           // room to read line tables into
 
-	info, abbrev []byte              // what the entries are in
-	tables       map[uint64][]abbrev // of abbreviations, by where they begin
+	info   []byte              // what the entries are in
+	parts  map[string][]byte   // the other sections
+	tables map[uint64][]abbrev // of abbreviations, by where they begin
 }
 
 // A unit is a compilation unit.
@@ -102,38 +104,28 @@ func (o *Object) readDebug() error {
 		}
 		return nil
 	}
-	if o.dwarf.data, _, err = f.dwarfData(info); err != nil {
-		return err
-	}
 	o.dwarf.info = info
-	if o.dwarf.abbrev, err = f.contents(".debug_abbrev"); err != nil {
+	if o.dwarf.data, o.dwarf.parts, err = f.dwarfData(info); err != nil {
 		return err
 	}
 	return o.indexUnits(info, f.ByteOrder)
 }
 
-// dwarfData opens the debug information of a file, and returns its texts as well.
-func (f *elfFile) dwarfData(info []byte) (d *dwarf.Data, str []byte, err error) {
-	part := map[string][]byte{}
-	for _, name := range []string{".debug_abbrev", ".debug_line", ".debug_ranges", ".debug_str"} {
+// dwarfData opens the debug information of a file, and returns its other sections as well.
+func (f *elfFile) dwarfData(info []byte) (d *dwarf.Data, part map[string][]byte, err error) {
+	part = map[string][]byte{}
+	for _, name := range append([]string{".debug_abbrev", ".debug_line", ".debug_ranges", ".debug_str"}, sectionsV5...) {
 		if part[name], err = f.contents(name); err != nil {
 			return nil, nil, err
 		}
 	}
 	d, err = dwarf.New(part[".debug_abbrev"], nil, nil, info, part[".debug_line"], nil, part[".debug_ranges"], part[".debug_str"])
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, name := range sectionsV5 {
-		data, err := f.contents(name)
-		if err == nil && data != nil {
-			err = d.AddSection(name, data)
-		}
-		if err != nil {
-			return nil, nil, err
+		if err == nil && part[name] != nil {
+			err = d.AddSection(name, part[name])
 		}
 	}
-	return d, part[".debug_str"], nil
+	return d, part, err
 }
 
 // indexUnits finds the compilation units and the addresses of each, from its

@@ -71,7 +71,7 @@ func (o *Object) readInlines(u *unit) error {
 		r.Seek(s.first)
 		w.reader, w.end, w.ranges, u.inlines.data = r, s.end, s.entryRanges, s.data
 	} else if s := o.skimmer(u); s != nil {
-		w.reader = s
+		w.reader, w.ranges = s, s.unit.entryRanges
 	} else {
 		r := o.dwarf.data.Reader()
 		r.Seek(u.position)
@@ -188,12 +188,15 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 
 // cut makes pieces of the ranges: for each address, the deepest node.
 func (t *inlineTree) cut(ranges []nodeRange) {
-	sorting.Stable(ranges, func(a, b nodeRange) int {
+	order := func(a, b nodeRange) int {
 		if c := compare(a.low, b.low); c != 0 {
 			return c
 		}
 		return a.depth - b.depth
-	})
+	}
+	if !slices.IsSortedFunc(ranges, order) {
+		sorting.Stable(ranges, order)
+	}
 	var open []nodeRange
 	add := func(addr uint64, node int32) {
 		if n := len(t.pieces); n > 0 && t.pieces[n-1].addr == addr {

@@ -185,7 +185,9 @@ func (x *inlineIndex) data() []byte {
 			list = append(list, p)
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].low < list[j].low }) // slices.SortFunc would be 9 kB of code
+	if !slices.IsSortedFunc(list, func(a, b indexPiece) int { return compare(a.low, b.low) }) {
+		sort.Slice(list, func(i, j int) bool { return list[i].low < list[j].low }) // slices.SortFunc would be 9 kB of code
+	}
 	le := binary.LittleEndian
 	var addrs, number, text []byte
 	begins, names := []byte{0, 0, 0, 0}, map[string]uint32{}

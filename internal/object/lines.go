@@ -75,26 +75,32 @@ func (o *Object) readLines(d *dwarfInfo, u *unit) error {
 	if err != nil || r == nil {
 		return err
 	}
-	t := u.lines
-	files := map[*dwarf.LineFile]int32{}
+	t := &lineTable{rows: d.rows[:0]}
+	defer func() {
+		d.rows = t.rows[:0]
+		t.sort()
+		u.lines.rows, u.lines.files = slices.Clone(t.rows), t.files
+	}()
+	files := map[*dwarf.LineFile]int32{nil: -1}
 	var e dwarf.LineEntry
+	last, number := (*dwarf.LineFile)(nil), int32(-1)
 	start := 0 // of the sequence
 	for {
-		switch err := r.Next(&e); {
-		case err == io.EOF:
-			t.rows = t.rows[:start] // a sequence without an end
-			t.sort()
-			return nil
-		case err != nil:
-			t.rows = t.rows[:start]
-			t.sort()
-			return err
-		case len(t.rows) >= maxRows:
-			t.rows = t.rows[:start]
-			t.sort()
-			return errRows
+		err := r.Next(&e)
+		if err == nil && len(t.rows) >= maxRows {
+			err = errRows
 		}
-		row := lineRow{addr: e.Address, file: t.file(u, files, e.File), line: int32(min(max(e.Line, 0), 1<<31-1))}
+		if err != nil {
+			t.rows = t.rows[:start] // a sequence without an end
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+		if e.File != last {
+			last, number = e.File, t.file(u, files, e.File)
+		}
+		row := lineRow{addr: e.Address, file: number, line: int32(min(max(e.Line, 0), 1<<31-1))}
 		if e.EndSequence {
 			row.file, row.line = -1, 0
 		}
@@ -114,9 +120,6 @@ func (o *Object) readLines(d *dwarfInfo, u *unit) error {
 
 // file returns the index of a file's name.
 func (t *lineTable) file(u *unit, known map[*dwarf.LineFile]int32, f *dwarf.LineFile) int32 {
-	if f == nil {
-		return -1
-	}
 	i, ok := known[f]
 	if !ok {
 		i = int32(len(t.files))
@@ -146,12 +149,15 @@ func (u *unit) source(name string) string {
 // may be in any order. At the end of one sequence and the start of another the start
 // counts.
 func (t *lineTable) sort() {
-	sorting.Stable(t.rows, func(a, b lineRow) int {
+	order := func(a, b lineRow) int {
 		if c := compare(a.addr, b.addr); c != 0 {
 			return c
 		}
 		return truth(a.file >= 0) - truth(b.file >= 0)
-	})
+	}
+	if !slices.IsSortedFunc(t.rows, order) {
+		sorting.Stable(t.rows, order)
+	}
 	kept := t.rows[:0]
 	for _, r := range t.rows {
 		if n := len(kept); n > 0 && kept[n-1].addr == r.addr {
@@ -160,7 +166,7 @@ func (t *lineTable) sort() {
 		}
 		kept = append(kept, r)
 	}
-	t.rows = slices.Clip(kept)
+	t.rows = kept
 }
 
 // Line returns the source line of an address: of the innermost function, if calls were

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 )
 
 // An entryReader reads entries, as a [dwarf.Reader] does.
@@ -14,15 +15,19 @@ type entryReader interface {
 	SkipChildren()
 }
 
-// A skimmer reads the entries of a unit. Entries without addresses of code have no fields, which
-// saves most of the time. An entry is valid until the next.
+// A skimmer reads the entries of a unit. Of these it has the fields that inlined calls need, and none of
+// entries without addresses of code, which saves most of the time. An entry is valid until the next.
 type skimmer struct {
-	full    *dwarf.Reader // for entries with code
+	full    *dwarf.Reader // for entries with other forms
 	data    []byte        // up to the end of the unit
 	at      int
+	start   uint64   // of the unit
 	abbrevs []abbrev // by code; the first one is 0
 	addr    int      // bytes of an address, and of an offset
 	offset  int
+	unit    splitUnit // where addresses and ranges are
+	lists   uint64    // what numbers of ranges are relative to
+	fields  []dwarf.Field
 	entry   dwarf.Entry
 }
 
@@ -30,9 +35,20 @@ type skimmer struct {
 type abbrev struct {
 	tag      dwarf.Tag
 	children bool
-	code     bool   // it has an address
-	forms    []byte // of its attributes
+	code     bool // it has an address
+	fields   []abbrevField
 }
+
+// An abbrevField is the form of an attribute.
+type abbrevField struct {
+	attr     dwarf.Attr
+	form     byte
+	wanted   bool
+	constant int64 // the value, if the form is formImplicit
+}
+
+// wantedFields are the attributes that inlined calls need.
+var wantedFields = []dwarf.Attr{dwarf.AttrLowpc, dwarf.AttrHighpc, dwarf.AttrRanges, dwarf.AttrAbstractOrigin, dwarf.AttrCallFile, dwarf.AttrCallLine}
 
 var errSkim = errors.New("an entry is damaged")
 
@@ -40,7 +56,7 @@ var errSkim = errors.New("an entry is damaged")
 func (o *Object) skimmer(u *unit) *skimmer {
 	d, order := o.dwarf, o.debugSource().ByteOrder
 	head := d.info[u.start:u.position]
-	s := &skimmer{full: d.data.Reader(), data: d.info[:u.end], at: int(u.position), offset: 4}
+	s := &skimmer{full: d.data.Reader(), data: d.info[:u.end], at: int(u.position), start: u.start, offset: 4}
 	if order.Uint32(head) == math.MaxUint32 {
 		s.offset, head = 8, head[8:]
 	}
@@ -62,13 +78,22 @@ func (o *Object) skimmer(u *unit) *skimmer {
 	}
 	ok := false
 	if s.abbrevs, ok = d.tables[table]; !ok {
-		if table < uint64(len(d.abbrev)) {
-			s.abbrevs = readAbbrevs(d.abbrev[table:])
+		if all := d.parts[".debug_abbrev"]; table < uint64(len(all)) {
+			s.abbrevs = readAbbrevs(all[table:])
 		}
 		d.tables[table] = s.abbrevs
 	}
-	if s.abbrevs == nil {
+	if s.abbrevs == nil || s.addr != 8 {
 		return nil
+	}
+	s.unit = splitUnit{order: order, version: version, ranges: d.parts[".debug_ranges"], addrs: behind(d.parts[".debug_addr"], first5(u.entry, dwarf.AttrAddrBase))}
+	if version >= 5 {
+		s.unit.ranges, s.lists = d.parts[".debug_rnglists"], uint64(first5(u.entry, dwarf.AttrRnglistsBase))
+	}
+	for _, a := range []dwarf.Attr{dwarf.AttrLowpc, dwarf.AttrEntrypc} { // as package dwarf has it
+		if base, ok := u.entry.Val(a).(uint64); ok {
+			s.unit.base = base
+		}
 	}
 	return s
 }
@@ -80,14 +105,16 @@ func readAbbrevs(data []byte) []abbrev {
 	for id := in.uleb(); id != 0; id = in.uleb() {
 		a := abbrev{tag: dwarf.Tag(in.uleb()), children: in.uleb() != 0} // a byte, 0 or 1
 		for attr, form := in.uleb(), in.uleb(); form != 0; attr, form = in.uleb(), in.uleb() {
-			if form == formImplicitConst {
-				in.uleb()
+			f := abbrevField{attr: dwarf.Attr(attr), form: byte(form)}
+			if form == formImplicit {
+				f.constant = in.sleb()
 			}
 			if form >= uint64(len(formSizes)) || formSizes[form] == formUnknown {
 				return nil
 			}
-			a.code = a.code || dwarf.Attr(attr) == dwarf.AttrLowpc || dwarf.Attr(attr) == dwarf.AttrRanges
-			a.forms = append(a.forms, byte(form))
+			f.wanted = slices.Contains(wantedFields, f.attr)
+			a.code = a.code || f.attr == dwarf.AttrLowpc || f.attr == dwarf.AttrRanges
+			a.fields = append(a.fields, f)
 		}
 		if id != uint64(len(list)) {
 			return nil
@@ -110,11 +137,27 @@ func (s *skimmer) Next() (e *dwarf.Entry, err error) {
 	if a == nil {
 		return nil, errSkim
 	}
-	if a.code {
-		s.full.Seek(dwarf.Offset(begin))
-		return s.full.Next()
-	}
 	s.entry = dwarf.Entry{Offset: dwarf.Offset(begin), Tag: a.tag, Children: a.children}
+	if !a.code {
+		return &s.entry, nil
+	}
+	s.fields, s.at = s.fields[:0], begin
+	_, n := binary.Uvarint(s.data[begin:])
+	s.at += n
+	for i := range a.fields {
+		f := &a.fields[i]
+		size, ok := s.size(f.form)
+		if ok && f.wanted {
+			ok = s.field(f, s.data[s.at:][:size])
+		}
+		if s.at += size; !ok {
+			s.at = begin
+			s.skip()
+			s.full.Seek(dwarf.Offset(begin))
+			return s.full.Next()
+		}
+	}
+	s.entry.Field = s.fields
 	return &s.entry, nil
 }
 
@@ -135,52 +178,117 @@ func (s *skimmer) SkipChildren() {
 
 // skip goes behind an entry, and returns its form; nil if it is damaged.
 func (s *skimmer) skip() *abbrev {
-	data := s.data[s.at:]
-	id, n := binary.Uvarint(data)
+	id, n := binary.Uvarint(s.data[s.at:])
 	if n <= 0 || id >= uint64(len(s.abbrevs)) {
 		return nil
 	}
+	s.at += n
 	a := &s.abbrevs[id]
-	for _, form := range a.forms {
-		if n >= len(data) {
-			n = len(data) // a field without content may follow
-		}
-		size := uint64(formSizes[form])
-		switch size {
-		case formAddr:
-			size = uint64(s.addr)
-		case formOffset:
-			size = uint64(s.offset)
-		case formLEB:
-			for size = 1; n+int(size) <= len(data) && data[n+int(size)-1] >= 0x80; {
-				size++
-			}
-		case formText:
-			i := bytes.IndexByte(data[n:], 0)
-			if i < 0 {
-				return nil
-			}
-			size = uint64(i) + 1
-		case formBlock:
-			v, more := binary.Uvarint(data[n:])
-			if more <= 0 || v > uint64(len(data)) {
-				return nil
-			}
-			size = uint64(more) + v
-		case formBlock1:
-			if n == len(data) {
-				return nil
-			}
-			size = 1 + uint64(data[n])
-		}
-		if size > uint64(len(data)-n) {
+	for i := range a.fields {
+		size, ok := s.size(a.fields[i].form)
+		if !ok {
 			return nil
 		}
-		n += int(size)
+		s.at += size
 	}
-	s.at += n
 	return a
 }
+
+// size returns the bytes of a field; false if it is damaged.
+func (s *skimmer) size(form byte) (size int, ok bool) {
+	data := s.data[s.at:]
+	size = int(formSizes[form])
+	switch size {
+	case formAddr:
+		size = s.addr
+	case formOffset:
+		size = s.offset
+	case formLEB:
+		for size = 1; size <= len(data) && data[size-1] >= 0x80; {
+			size++
+		}
+	case formText:
+		size = bytes.IndexByte(data, 0) + 1
+		return size, size > 0
+	case formBlock:
+		v, more := binary.Uvarint(data)
+		if more <= 0 || v > uint64(len(data)) {
+			return 0, false
+		}
+		size = more + int(v)
+	case formBlock1:
+		if len(data) == 0 {
+			return 0, false
+		}
+		size = 1 + int(data[0])
+	}
+	return size, size <= len(data)
+}
+
+// field reads a field. It returns false if that takes another reader.
+func (s *skimmer) field(f *abbrevField, data []byte) bool {
+	v, order := uint64(0), s.unit.order
+	if formSizes[f.form] == formLEB {
+		v, _ = binary.Uvarint(data)
+	} else {
+		for i := range data {
+			at := i
+			if order == binary.BigEndian {
+				at = len(data) - 1 - i
+			}
+			v |= uint64(data[at]) << (8 * i)
+		}
+	}
+	out := dwarf.Field{Attr: f.attr, Val: int64(v)}
+	switch f.form {
+	case formData1, formData2, formData4, formData8, formUdata, formSecOffset:
+	case formImplicit:
+		out.Val = f.constant
+	case formAddress:
+		out.Val = v
+	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4:
+		if v >= uint64(len(s.unit.addrs)/8) {
+			return false
+		}
+		out.Val = order.Uint64(s.unit.addrs[8*v:])
+	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+		out.Val = dwarf.Offset(s.start + v)
+	case formRefAddr:
+		out.Val = dwarf.Offset(v)
+	case formRnglistx:
+		table := behind(s.unit.ranges, int64(s.lists))
+		if s.offset != 4 || v >= uint64(len(table)/4) {
+			return false
+		}
+		out.Val = s.lists + uint64(order.Uint32(table[4*v:]))
+	default:
+		return false
+	}
+	s.fields = append(s.fields, out)
+	return true
+}
+
+// Forms of the fields that are read (DWARF 5, 7.5.6).
+const (
+	formAddress   = 0x01
+	formData2     = 0x05
+	formData4     = 0x06
+	formData8     = 0x07
+	formData1     = 0x0b
+	formUdata     = 0x0f
+	formRefAddr   = 0x10
+	formRef1      = 0x11
+	formRef2      = 0x12
+	formRef4      = 0x13
+	formRef8      = 0x14
+	formRefUdata  = 0x15
+	formSecOffset = 0x17
+	formRnglistx  = 0x23
+	formAddrx1    = 0x29
+	formAddrx2    = 0x2a
+	formAddrx3    = 0x2b
+	formAddrx4    = 0x2c
+)
 
 // What formSizes has in place of a size.
 const (
@@ -192,8 +300,6 @@ const (
 	formBlock  // a number of bytes, and these
 	formBlock1 // the number is one byte
 )
-
-const formImplicitConst = 0x21
 
 // formSizes are the bytes of fields by their form (DWARF 5, 7.5.6).
 var formSizes = [...]uint8{

@@ -1,14 +1,18 @@
 package object
 
-import "testing"
+import (
+	"debug/dwarf"
+	"slices"
+	"testing"
+)
 
-// TestSkimmer compares what a skimmer and package dwarf read of programs: the same entries, and
-// the same ones behind children that are passed over.
+// TestSkimmer compares what a skimmer and package dwarf read of programs: the same entries, with
+// the same ranges and origins, and the same ones behind children that are passed over.
 func TestSkimmer(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			o := open(t, p.build(t), Options{})
-			entries, skimmed := 0, 0
+			entries, codes, skimmed := 0, 0, 0
 			for _, u := range o.debugInfo().units {
 				s := o.skimmer(u)
 				if s == nil {
@@ -32,8 +36,20 @@ func TestSkimmer(t *testing.T) {
 					if want.Tag == 0 { // without an offset
 						want.Offset = got.Offset
 					}
-					if got.Offset != want.Offset || got.Tag != want.Tag || got.Children != want.Children || len(got.Field) > 0 && len(got.Field) != len(want.Field) {
+					if got.Offset != want.Offset || got.Tag != want.Tag || got.Children != want.Children {
 						t.Fatalf("%v, want %v", got, want)
+					}
+					if got.Field != nil {
+						codes++
+						ranges, _ := s.unit.entryRanges(got)
+						if same, err := o.dwarf.data.Ranges(want); err != nil || !slices.Equal(ranges, same) {
+							t.Fatalf("%v has %x, want %x, %v", want, ranges, same, err)
+						}
+						for _, a := range []dwarf.Attr{dwarf.AttrAbstractOrigin, dwarf.AttrCallFile, dwarf.AttrCallLine} {
+							if got.Val(a) != want.Val(a) {
+								t.Fatalf("%v has %v of %v, want %v", want, got.Val(a), a, want.Val(a))
+							}
+						}
 					}
 					if entries++; want.Children && n > 0 && n%3 == 0 {
 						s.SkipChildren()
@@ -41,10 +57,10 @@ func TestSkimmer(t *testing.T) {
 					}
 				}
 			}
-			if skimmed == 0 && p.inline != "" {
-				t.Fatal("no unit was skimmed")
+			if codes == 0 && p.inline != "" {
+				t.Fatal("no entry with code was skimmed")
 			}
-			t.Logf("%d of %d units, %d entries", skimmed, len(o.dwarf.units), entries)
+			t.Logf("%d of %d units, %d entries, %d with code", skimmed, len(o.dwarf.units), entries, codes)
 		})
 	}
 }

@@ -140,24 +140,15 @@ func (o *Object) newSplit(u *unit, p *splitParts) (*splitUnit, error) {
 	}
 	s := &splitUnit{order: p.order, first: dwarf.Offset(first), end: dwarf.Offset(end), version: p.order.Uint16(p.info[4:])}
 	s.base, _ = u.entry.Val(dwarf.AttrLowpc).(uint64)
-	main := o.debugSource()
-	addrs, err := main.contents(".debug_addr")
-	if err != nil {
-		return nil, err
-	}
-	addrBase := first5(u.entry, dwarf.AttrAddrBase, attrGNUAddrBase)
-	s.addrs = behind(addrs, addrBase)
+	s.addrs = behind(o.dwarf.parts[".debug_addr"], first5(u.entry, dwarf.AttrAddrBase, attrGNUAddrBase))
 	strOffsets := p.strOffsets
 	if s.version >= 5 {
 		strOffsets, s.ranges = behind(strOffsets, strOffsetsHeader), behind(p.rngLists, rngListsHeader)
 	} else {
-		ranges, err := main.contents(".debug_ranges")
-		if err != nil {
-			return nil, err
-		}
-		s.ranges = behind(ranges, first5(u.entry, attrGNURangesBase))
+		s.ranges = behind(o.dwarf.parts[".debug_ranges"], first5(u.entry, attrGNURangesBase))
 		p.abbrev = standardForms(p.abbrev)
 	}
+	err := error(nil)
 	if s.data, err = dwarf.New(p.abbrev, nil, nil, p.info, nil, nil, nil, p.str); err != nil {
 		return nil, err
 	}
@@ -325,6 +316,15 @@ func (l *numbers) uleb() uint64 {
 	}
 	l.data = l.data[n:]
 	return v
+}
+
+func (l *numbers) sleb() int64 {
+	before := l.data
+	v := l.uleb()
+	if n := len(before) - len(l.data); n > 0 && n < 10 && before[n-1]&0x40 != 0 {
+		v |= ^uint64(0) << (7 * n)
+	}
+	return int64(v)
 }
 
 func (l *rangeList) word() uint64 {
