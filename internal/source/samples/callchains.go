@@ -2,6 +2,7 @@ package samples
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
@@ -21,7 +22,7 @@ type callchains struct {
 
 	waiting []waitingSum
 	hashed  []hashedCall // of the waiting and the last ones; 0 is none
-	path    []hashedCall // of the callchain that is added
+	path    []int32      // numbers of those of the callchain that is added
 	touched uint64       // what touch read, so that it is read
 
 	intervals pages[uint64] // of the callchains, if stacks are split by them
@@ -124,7 +125,8 @@ type lastCalled struct {
 type hashedCall struct {
 	offset, hash uint64
 	file         uint32
-	outer        int32 // the number of its caller; 0 for none
+	outer        int32  // the number of its caller; 0 for none
+	call         uint32 // among the calls; 0 if that is not known
 }
 
 // mostHashed is how many calls there are before the last callchains are forgotten.
@@ -192,13 +194,15 @@ func (c *callchains) known(hash uint64) uint32 {
 	return 0
 }
 
-// call adds a call with its hash.
-func (c *callchains) call(hash uint64, place uint32) {
+// call adds a call with its hash, and returns its number.
+func (c *callchains) call(hash uint64, place uint32) (number uint32) {
+	number = uint32(c.calls.add(place))
 	set := &c.recent[hash%recentSets].calls
 	for i := recentWays - 1; i > 0; i-- {
 		set[i] = set[i-1]
 	}
-	set[0] = recentCall{uint32(hash), uint32(hash >> 32), uint32(c.calls.add(place))}
+	set[0] = recentCall{uint32(hash), uint32(hash >> 32), number}
+	return number
 }
 
 // sumsOf returns the number of an amount that may be common to many samples; the mark of
@@ -246,6 +250,9 @@ func (s *Stacks) find() {
 		if w.number, _, _ = c.look(w.key); w.number == 0 {
 			for n, i := w.leaf, 0; n > 0 && i < 6; i++ {
 				h := &c.hashed[n]
+				if h.call > 0 {
+					break
+				}
 				c.touched += uint64(c.recent[h.hash%recentSets].calls[0].low) + uint64(s.code.touch(h.place()))
 				n = h.outer
 			}
@@ -306,35 +313,50 @@ func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
 	c, in := &s.calls, s.code.space(int(x.pid), x.time)
 	last, is := &c.last[uint32(x.tid)%recentThreads], chainID{x.tid, thread, in.user, in.kernel, x.truncated()}
 	compared := x.words.Len() <= longestRecent && s.unwind.unwinder == nil && x.event.BranchType&perffile.BranchCallStack == 0
+	if !compared {
+		last = &c.other
+	}
 	same, outer := 0, 0
 	if compared && last.is == is {
 		same, outer = last.common(x.words)
 	}
-	lacks, mode := s.linksOf(x, same, is.truncated)
+	last.keep(is, same, x.words)
+	lacks, mode := s.linksOf(x, last.words[same:], same > 0, is.truncated)
 	if is.truncated && same > 0 {
 		outer++ // what is missing
 	}
 	if same > 0 && (mode != last.calls[outer].mode || lacks&(1<<flawDeferred) != 0) {
 		same, outer = 0, 0
-		lacks, _ = s.linksOf(x, same, is.truncated)
+		last.keep(is, 0, x.words)
+		lacks, _ = s.linksOf(x, last.words, false, is.truncated)
 	}
-	if !compared || lacks&(1<<flawDeferred) != 0 {
-		last = &c.other
-	}
-	last.keep(is, same, x.words)
-	calls, hash := last.calls[:outer], threadHash(thread)
+	hash := threadHash(thread)
 	if outer > 0 {
-		leaf = calls[outer-1].number
+		leaf = last.calls[outer-1].number
 		hash = c.hashed[leaf].hash
 	}
-	for i := len(s.chain) - 1; i >= 0; i-- {
-		place := s.code.placeOf(&in, s.chain[i])
+	last.calls = slices.Grow(last.calls[:outer], len(s.chain))[:outer+len(s.chain)]
+	calls, from := last.calls[outer:], len(c.hashed)
+	c.hashed = slices.Grow(c.hashed, len(s.chain))[:from+len(s.chain)]
+	hashed, shift := c.hashed[from:], uint64(in.user)*7
+	for i := range hashed {
+		l := &s.chain[len(s.chain)-1-i]
+		w, space := &s.code.kernel, in.kernel
+		if l.mode == profile.User {
+			w, space = &s.code.user[(l.place>>21+shift)%userWindows], in.user
+		}
+		place := codePlace{w.offset + (l.place - w.low), w.file}
+		if l.place-w.low >= w.length || w.space != space || l.mode != profile.User && l.mode != profile.Kernel {
+			place = s.code.placeOf(&in, *l)
+		}
 		hash = place.hash(hash)
-		c.hashed = append(c.hashed, hashedCall{place.offset, hash, place.file, leaf})
-		leaf = int32(len(c.hashed) - 1)
-		calls = append(calls, lastCalled{leaf, s.chain[i].mode})
+		hashed[i] = hashedCall{offset: place.offset, hash: hash, file: place.file, outer: leaf}
+		leaf = int32(from + i)
+		calls[i] = lastCalled{leaf, l.mode}
 	}
-	last.calls = calls
+	if lacks&(1<<flawDeferred) != 0 {
+		last.words = last.words[:0] // the next one is not compared with it
+	}
 	return leaf, lacks
 }
 
@@ -379,8 +401,11 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 	c.path = c.path[:0]
 	for n := leaf.outer; n > 0 && caller == 0; {
 		h := &c.hashed[n]
-		if caller = c.known(h.hash); caller == 0 {
-			c.path = append(c.path, *h)
+		if h.call == 0 {
+			h.call = c.known(h.hash)
+		}
+		if caller = h.call; caller == 0 {
+			c.path = append(c.path, n)
 		}
 		n = h.outer
 	}
@@ -390,7 +415,8 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 		}
 	}
 	for i := len(c.path) - 1; i >= 0; i-- {
-		c.call(c.path[i].hash, s.code.number(c.path[i].place()))
+		h := &c.hashed[c.path[i]]
+		h.call = c.call(h.hash, s.code.number(h.place()))
 	}
 	is := callchain{uint32(w.key), uint32(w.key >> 32), 0, caller, s.code.number(leaf.place()) | w.sums<<placeBits}
 	if c.calls.n > before {

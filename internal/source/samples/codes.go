@@ -176,9 +176,9 @@ func (c *codes) number(is codePlace) uint32 {
 		return truncatedCall
 	}
 	s := &c.seen[is.hash(0)%seenPlaces]
-	if s.codePlace != is || s.number == 0 {
+	if s.offset != is.offset || s.file != is.file || s.number == 0 {
 		n, _ := numberIn(&c.places, &c.index, is, func(is codePlace) uint32 { return uint32(is.hash(0)) })
-		*s = seenPlace{is, uint32(n) + 1}
+		*s = seenPlace{is.offset, is.file, uint32(n) + 1}
 	}
 	return s.number - 1
 }
@@ -195,8 +195,8 @@ func (c *codes) touch(is codePlace) uint32 {
 
 // A seenPlace is a place with its number and 1; 0 for none.
 type seenPlace struct {
-	codePlace
-	number uint32
+	offset       uint64
+	file, number uint32
 }
 
 // seenPlaces is how many places are remembered.

@@ -588,9 +588,9 @@ func (s *Stacks) thread(x *chained) int32 {
 }
 
 // linksOf fills in the addresses of a sample's callchain, the innermost first, which is that
-// of the sample. It leaves out so many of the outermost words. It returns what the callchain
-// lacks, and the mode at the end.
-func (s *Stacks) linksOf(x *chained, outer int, truncated bool) (lacks flaws, mode profile.Mode) {
+// of the sample. The words are those of the record, the outermost first; more may be around these.
+// It returns what the callchain lacks, and the mode at the end.
+func (s *Stacks) linksOf(x *chained, words []uint64, more, truncated bool) (lacks flaws, mode profile.Mode) {
 	mode = x.mode
 	s.chain = append(s.chain[:0], link{x.ip, mode})
 	if !s.chains {
@@ -598,8 +598,8 @@ func (s *Stacks) linksOf(x *chained, outer int, truncated bool) (lacks flaws, mo
 	}
 	lbr := x.event.BranchType&perffile.BranchCallStack != 0
 	exact, first, user, own := true, true, false, mode
-	for i := range x.words.Len() - outer {
-		addr := x.words.At(i)
+	for i := len(words) - 1; i >= 0; i-- {
+		addr := words[i]
 		if addr >= perffile.ContextMax {
 			if addr == perffile.ContextUserDeferred {
 				return 1 << flawDeferred, mode
@@ -618,11 +618,11 @@ func (s *Stacks) linksOf(x *chained, outer int, truncated bool) (lacks flaws, mo
 		}
 		first, exact = false, false
 	}
-	if !user && outer == 0 {
+	if !user && !more {
 		lacks |= s.unwound(x.whole, x.time)
 	}
 	if truncated {
-		if lacks |= 1 << flawTruncated; outer == 0 {
+		if lacks |= 1 << flawTruncated; !more {
 			s.chain = append(s.chain, link{mode: truncatedMode})
 		}
 	}
