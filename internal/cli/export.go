@@ -60,7 +60,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	if err != nil {
 		return err
 	}
-	// One goroutine does nearly all: a second processor would cost a tenth more time in all, and end no sooner.
+	// One goroutine does nearly all. With a second processor they take a tenth more time in all, and end no sooner.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	recs, err := a.recordings(c, files...)
 	if err != nil {

@@ -15,8 +15,8 @@ type entryReader interface {
 	SkipChildren()
 }
 
-// A skimmer reads the entries of a unit. Of these it has the fields that inlined calls need, and none of
-// entries without addresses of code, which saves most of the time. An entry is valid until the next.
+// A skimmer reads the entries of a unit, with the fields that inlined calls need. Entries without
+// addresses of code have no fields, which saves most of the time. An entry is valid until the next.
 type skimmer struct {
 	full    *dwarf.Reader // for entries with other forms
 	data    []byte        // up to the end of the unit
