@@ -40,9 +40,10 @@ func (t *Target) path() (string, error) {
 
 // A launch is how a command is started.
 type launch struct {
-	stopped  bool                // until the counters are opened on its process
-	observer Observer            // may be nil
-	open     func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
+	stopped   bool                // until the counters are opened on its process
+	observer  Observer            // may be nil
+	open      func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
+	launching func()              // Spec.Launching of one that is stopped, or nil
 }
 
 // start starts a command. The counters are opened on the thread that starts it, before
@@ -94,6 +95,9 @@ func (t *Target) startHere(path string, l launch) (*command, error) {
 		if err := l.open(0); err != nil {
 			return nil, err
 		}
+	}
+	if l.launching != nil {
+		l.launching()
 	}
 	p, err := t.execute(path, l.stopped)
 	if err != nil {

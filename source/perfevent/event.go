@@ -13,7 +13,8 @@ type Event struct {
 
 	Filter string // what fields of a tracepoint must be to count, in the kernel's spelling: "prev_pid > 0"; "" for no condition
 
-	tool toolKind
+	tool  toolKind
+	probe bool // a tracepoint that is a breakpoint in code, of a program or of the kernel
 }
 
 // A toolKind is what an event without a counter is: perf calls such events tool events.

@@ -222,7 +222,8 @@ func (s *System) tracepoint(system, point string) (e Event, ok bool, err error) 
 		if err != nil {
 			return Event{}, false, fmt.Errorf("its number in tracefs is %q", spelling.Clip(text))
 		}
-		return Event{Attr: Attr{Type: perffile.TypeTracepoint, Config: id}}, true, nil
+		format, err := read(s.root, path.Join(dir, "events", system, point, "format"))
+		return Event{Attr: Attr{Type: perffile.TypeTracepoint, Config: id}, probe: err == nil && strings.Contains(format, " __probe_")}, true, nil
 	}
 	return Event{}, false, nil
 }

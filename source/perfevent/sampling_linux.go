@@ -164,7 +164,7 @@ func (s *Sampling) tracking() Attr {
 		SampleIDAll: true, Mmap: true, Comm: true, Task: true, ExcludeKernel: true, ExcludeHV: true,
 		ContextSwitch: s.options.Switches, // Linux 4.3
 		MmapData:      s.spec.samples(perffile.SampleAddr),
-		EnableOnExec:  s.spec.Target.ownCommand() && !s.spec.NoInherit}
+		EnableOnExec:  s.spec.Target.ownCommand() && !s.spec.stops()}
 	for _, more := range []func(*Attr){
 		func(a *Attr) { a.Mmap2 = true },                                   // Linux 3.16
 		func(a *Attr) { a.CommExec = true },                                // 3.16
@@ -215,7 +215,7 @@ func (s *Sampling) attach() error {
 	if err := s.collect(); err != nil {
 		return err
 	}
-	if s.spec.Target.ownCommand() && s.spec.NoInherit {
+	if s.spec.stops() {
 		// The command is stopped at its first instruction. No record has what was
 		// mapped until then.
 		pid := s.session.opener.sets[0].pid
@@ -632,14 +632,20 @@ func (s *Sampling) close() {
 // inherit it (Linux 6.13). Without that, such groups are for processors, or for a
 // command's own thread (SampleSpec.NoInherit).
 var InheritedReads = sync.OnceValue(func() bool {
-	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true, Inherit: true, ExcludeKernel: true, ExcludeHV: true,
-		Sample: 1, SampleType: perffile.SampleRead | perffile.SampleTID, ReadFormat: perffile.FormatID | perffile.FormatGroup}
-	fd, err := openEvent(&a, 0, -1, -1, 0)
+	fd, err := openReads(0)
 	if err != nil {
 		return false
 	}
 	return unix.Close(fd) == nil
 })
+
+// openReads opens a disabled event on a task whose samples would have the counts of their group. The kernel does not
+// exchange the events of such a task and of its children.
+func openReads(tid int) (int, error) {
+	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true, Inherit: true, ExcludeKernel: true, ExcludeHV: true,
+		Sample: 1, SampleType: perffile.SampleRead | perffile.SampleTID, ReadFormat: perffile.FormatID | perffile.FormatGroup}
+	return openEvent(&a, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+}
 
 // errInheritedReads says what older kernels cannot do.
 var errInheritedReads = &TargetError{Msg: "samples of children and threads cannot have the counts of their group before Linux 6.13",

@@ -27,7 +27,7 @@ type session struct {
 	reader reader
 
 	command *command
-	files   []int        // directories of cgroups
+	files   []int        // directories of cgroups, and events that are not read
 	target  *liveness    // nil if the target does not end by itself
 	threads map[int]bool // tasks that were opened
 	later   laterThreads
@@ -109,7 +109,7 @@ func (s *session) common() Attr {
 	return Attr{
 		Disabled:     true,
 		Inherit:      !s.spec.Target.wide() && !apart,
-		EnableOnExec: s.spec.Target.ownCommand() && !apart && s.spec.Delay == 0,
+		EnableOnExec: s.spec.Target.ownCommand() && !s.spec.stops() && s.spec.Delay == 0,
 		Pinned:       s.spec.Pinned,
 	}
 }
@@ -121,8 +121,11 @@ func (s *session) begin() error {
 		err = s.open(0)
 	} else {
 		// Only what is inherited is there before the process is.
-		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
-		s.command, err = s.spec.Target.start(launch{stopped, s.spec.Observer, s.open})
+		l := launch{stopped: s.spec.stops(), observer: s.spec.Observer, open: s.open}
+		if l.stopped && s.opener.common.Inherit {
+			l.launching = s.spec.Launching
+		}
+		s.command, err = s.spec.Target.start(l)
 	}
 	if err != nil {
 		return err
@@ -186,8 +189,8 @@ func (s *session) begins() {
 // openCommand opens all groups on a command: on its process if that is known, or on
 // this thread for the command to inherit.
 func (s *session) openCommand(pid int) error {
-	if pid == 0 {
-		return s.openTask(0, s.scopes.add(s.scopes.base(), 0))
+	if pid == 0 || s.opener.common.Inherit {
+		return s.openTask(pid, s.scopes.add(s.scopes.base(), 0))
 	}
 	return s.openApart([]int{pid})
 }
@@ -258,6 +261,11 @@ func (s *session) nowhere(t *siblings, rows []int) {
 // openTask opens all groups on a task, 0 being this thread.
 func (s *session) openTask(tid, scope int) error {
 	s.threads[tid] = true
+	if s.opener.common.Inherit && s.spec.probes() {
+		if fd, err := openReads(tid); err == nil { // before Linux 6.13 there are none
+			s.files = append(s.files, fd)
+		}
+	}
 	since := len(s.opener.sets)
 	for _, slot := range s.slots {
 		var err error

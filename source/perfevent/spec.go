@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -69,6 +70,18 @@ type Spec struct {
 
 	NoInherit bool // not the command's children, nor threads that come later
 	Pinned    bool // groups that cannot always be on the counters are not counted at all
+}
+
+// probes reports whether there are breakpoints in code among the events. The kernel has those of programs only in
+// processes of tasks that such an event was opened for. If a task exchanges its events with a child that ends, it has none.
+func (spec *Spec) probes() bool {
+	return slices.ContainsFunc(spec.Groups, func(g []Event) bool { return slices.ContainsFunc(g, func(e Event) bool { return e.probe }) })
+}
+
+// stops reports whether a command is stopped at its first instruction until the counters are opened on it: they are not
+// inherited from the thread that starts it. Those of probes must not be, since the two might exchange them.
+func (spec *Spec) stops() bool {
+	return spec.Target.ownCommand() && (spec.NoInherit || spec.Keep.Has(counts.Thread) || spec.probes())
 }
 
 // An Observer looks at what is counted while it is counted. Its methods are called one
