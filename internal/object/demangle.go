@@ -42,7 +42,8 @@ func isOldRust(symbol string) bool {
 // underscored returns a symbol of Rust's old mangling with another underscore before each identifier that begins
 // with one: package demangle takes the first for a separator, as in the new mangling.
 func underscored(symbol string) string {
-	out, rest := "_ZN", symbol[3:]
+	out, rest := make([]byte, 0, len(symbol)+len(symbol)/8), symbol[3:]
+	out = append(out, "_ZN"...)
 	for len(rest) > 0 && rest[0] != 'E' {
 		digits := 0
 		for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
@@ -54,9 +55,11 @@ func underscored(symbol string) string {
 		}
 		id := rest[digits : digits+n]
 		if rest = rest[digits+n:]; strings.HasPrefix(id, "_") {
-			id = "_" + id
+			out = append(strconv.AppendInt(out, int64(n+1), 10), '_')
+		} else {
+			out = strconv.AppendInt(out, int64(n), 10)
 		}
-		out += strconv.Itoa(len(id)) + id
+		out = append(out, id...)
 	}
-	return out + rest
+	return string(append(out, rest...))
 }

@@ -354,6 +354,14 @@ func TestDemangle(t *testing.T) {
 	}
 }
 
+// TestDemangleLong: a symbol of a million identifiers takes no quadratic time.
+func TestDemangleLong(t *testing.T) {
+	name := "_ZN" + strings.Repeat("2_a", 1<<20) + "17h0123456789abcdefE"
+	if got := Demangle(name, false); len(got) > 1<<maxDemangled {
+		t.Errorf("%d bytes became %d", len(name), len(got))
+	}
+}
+
 // TestCache asks for lines all over a program with room for few units.
 func TestCache(t *testing.T) {
 	path := programs[len(programs)-2].build(t) // Go's have many units

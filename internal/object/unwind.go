@@ -14,7 +14,13 @@ func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
 		if o.callers == nil {
 			o.callers = o.frameTable()
 		}
-		if row = o.callers.Row(addr); row == nil && o.stub(addr) {
+		if row = o.callers.Row(addr); row != nil {
+			return nil
+		}
+		if lacks := o.callers.Lacks(); lacks != "" {
+			o.note("%s: %s", o.Path, lacks)
+		}
+		if o.stub(addr) {
 			row = unwind.Stub(o.Arch, addr)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 )
@@ -51,6 +52,20 @@ func New(s Sections) (*Table, error) {
 	t.debug = frameSection{t: t}
 	t.sframe = openSFrame(s.SFrame, s.Order, k)
 	return t, nil
+}
+
+// Lacks says what of the file is not used, or "".
+func (t *Table) Lacks() string {
+	if t.sframe != nil || len(t.s.SFrame.Data) == 0 {
+		return ""
+	}
+	c := cursor{data: t.s.SFrame.Data, order: t.s.Order}
+	if c.number(2) == sframeMagic {
+		if version := c.u8(); version < 1 || version > 3 {
+			return fmt.Sprintf(".sframe has version %d, and is not read: versions 1 to 3 are known", version)
+		}
+	}
+	return ".sframe is damaged, and is not read"
 }
 
 // Row returns the row of an address; nil if there is none.

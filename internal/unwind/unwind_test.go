@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +157,27 @@ func step(row *unwind.Row) stepped {
 	r.Set(k.SP, base+0x800)
 	outcome := row.Step(&r, &unwind.Memory{Start: base, Stack: stack}, 0)
 	return stepped{outcome, r.PC, r.Value[k.SP], r.Value[k.FP]}
+}
+
+// TestLacks: a section .sframe of an unknown version, and a damaged one, are named.
+func TestLacks(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "amd64.sframe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[byte]string{1: "", 0: ".sframe has version 0", 4: ".sframe has version 4", 2: ".sframe is damaged"} {
+		b := slices.Clone(data)
+		if b[2] = version; version == 2 {
+			b = b[:40] // its functions are behind the end
+		}
+		table, err := unwind.New(unwind.Sections{Arch: "amd64", Order: binary.LittleEndian, SFrame: unwind.Section{Data: b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.Lacks(); got != want && (want == "" || !strings.HasPrefix(got, want)) {
+			t.Errorf("version %d: %q, want %q", version, got, want)
+		}
+	}
 }
 
 // second makes a section of version 2 of one of version 1, whose entries of functions lack
