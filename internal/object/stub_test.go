@@ -46,3 +46,29 @@ int main(int argc, char **argv) { return argc > 1 ? system("") : getenv("") != 0
 		}
 	}
 }
+
+// TestUnwindEntry: a program's first function has no caller, even if no table says so. musl's has none.
+func TestUnwindEntry(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.c"), `int main(void) { return 0; }`)
+	run(t, dir, "gcc", "-o", "a", "a.c")
+	run(t, dir, "objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "a", "bare")
+	o := open(t, filepath.Join(dir, "bare"), Options{})
+	k := unwind.MachineOf(o.Arch)
+	if k == nil {
+		t.Skipf("%s is not unwound", o.Arch)
+	}
+	start := names(t, o)["_start"]
+	row := o.Unwind(start + 4)
+	if row == nil {
+		t.Fatalf("nothing for _start, at %#x", start)
+	}
+	r := unwind.Registers{PC: start + 4}
+	r.Set(k.SP, 0x7000)
+	if out := row.Step(&r, &unwind.Memory{}, 0); out != unwind.Outside {
+		t.Errorf("_start has outcome %v", out)
+	}
+	if row := o.Unwind(names(t, o)["main"]); row != nil {
+		t.Error("a row for main")
+	}
+}

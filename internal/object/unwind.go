@@ -20,8 +20,11 @@ func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
 		if lacks := o.callers.Lacks(); lacks != "" {
 			o.note("%s: %s", o.Path, lacks)
 		}
-		if o.stub(addr) {
+		switch k := unwind.MachineOf(o.Arch); {
+		case o.stub(addr):
 			row = unwind.Stub(o.Arch, addr)
+		case k != nil && addr-o.main.Entry < entryCode:
+			row = unwind.Outermost(k)
 		}
 		return nil
 	})
@@ -31,6 +34,9 @@ func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
 	}
 	return row
 }
+
+// entryCode is how many bytes the code at a program's entry has at most: glibc's has 38, musl's 22.
+const entryCode = 40
 
 // stub reports whether an address is in the procedure linkage table, which only GNU's linkers describe.
 func (o *Object) stub(addr uint64) bool {

@@ -166,7 +166,7 @@ func (f *sframe) change(c *cursor, fn *sframeFunction, offset uint64, t *Table) 
 		}
 		switch {
 		case n == 0 && f.version > 1:
-			row = f.outermost()
+			row = Outermost(f.machine)
 		case fn.flexible:
 			row = f.flexible(values[:n], 1<<(8*size)-1)
 		default:
@@ -215,9 +215,8 @@ func (row *Row) add(register int, r rule) {
 	row.rules = append(row.rules, registerRule{uint16(register), r})
 }
 
-// outermost is the row of a function without a caller.
-func (f *sframe) outermost() *Row {
-	k := f.machine
+// Outermost returns the row of a function without a caller.
+func Outermost(k *Machine) *Row {
 	row := &Row{machine: k, column: k.Return, cfa: rule{kind: ruleRegister, reg: uint16(k.SP)}}
 	row.add(k.Return, rule{kind: ruleUndefined})
 	return row
