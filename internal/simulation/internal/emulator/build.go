@@ -68,7 +68,9 @@ func find(target string) (string, error) {
 		err, _ := err.(error)
 		return path, err
 	}
-	err = hasPlugins(path)
+	if !readable(interfaceFile(path)) {
+		err = hasPlugins(path)
+	}
 	checked.Store(path, err)
 	return path, err
 }
@@ -187,14 +189,40 @@ func compile(ctx context.Context, api int, path string) error {
 	return os.Rename(filepath.Join(dir, "plugin.so"), path)
 }
 
-// interfaceOf returns the version of the plugin interface of an emulator.
-func interfaceOf(ctx context.Context, qemu string) (int, error) {
+// interfaceFile is where the version of an emulator's plugin interface is kept: to ask it takes two starts of QEMU.
+// The file is another one once the emulator has changed.
+func interfaceFile(qemu string) string {
+	info, err := os.Stat(qemu)
+	if err != nil {
+		return ""
+	}
+	hash := sha256.Sum256(fmt.Append(nil, qemu, info.Size(), info.ModTime().UnixNano()))
+	return filepath.Join(cacheDir(), "qemu-"+hex.EncodeToString(hash[:8]))
+}
+
+// interfaceOf returns the version of the plugin interface of an emulator with plugins, and keeps it.
+func interfaceOf(ctx context.Context, qemu string) (api int, err error) {
+	file := interfaceFile(qemu)
+	if text, err := os.ReadFile(file); err == nil {
+		if api, err = strconv.Atoi(string(text)); err == nil && 0 < api && api <= newestInterface {
+			return api, nil
+		}
+	}
+	if api, err = askInterface(ctx, qemu); err == nil && os.MkdirAll(cacheDir(), 0o700) == nil {
+		_ = os.WriteFile(file, []byte(strconv.Itoa(api)), 0o600) // else it is asked again
+	}
+	return api, err
+}
+
+func askInterface(ctx context.Context, qemu string) (int, error) {
 	out, err := exec.CommandContext(ctx, qemu, "--version").Output()
 	if err != nil {
 		return 0, fmt.Errorf("%s --version: %w", filepath.Base(qemu), err)
 	}
 	return interfaceIn(string(out))
 }
+
+const newestInterface = 7
 
 // interfaceIn reads the version of QEMU. Each release has one version of the interface.
 func interfaceIn(text string) (int, error) {
@@ -224,5 +252,5 @@ func interfaceIn(text string) (int, error) {
 	case v < 1101:
 		return 6, nil
 	}
-	return 7, nil // a later QEMU says so if it has another
+	return newestInterface, nil // a later QEMU says so if it has another
 }

@@ -105,7 +105,7 @@ func (p *process) core() *core {
 
 // follow reads what a thread writes until it ends.
 func (t *thread) follow(in *bufio.Reader) error {
-	buffer := make([]byte, 1<<16)
+	buffer := make([]byte, maxLine)
 	kept := 0
 	for {
 		n, err := in.Read(buffer[kept:])
@@ -357,7 +357,11 @@ func at(store bool) int {
 
 // touched are the pages that a process has accessed. The kernel has just written a page on its
 // first access, so that it is in the caches. Or they are lines of code.
-type touched struct{ chunks map[uint64]*[8]uint64 }
+type touched struct {
+	chunks map[uint64]*[8]uint64
+	number uint64     // of the latest chunk
+	latest *[8]uint64 // nil at first
+}
 
 // mostTouched bounds the chunks, of two megabytes each.
 const mostTouched = 1 << 17
@@ -367,7 +371,10 @@ func (t *touched) first(page uint64) bool {
 	if t.chunks == nil {
 		t.chunks = map[uint64]*[8]uint64{}
 	}
-	c := t.chunks[page>>9]
+	c := t.latest
+	if c == nil || page>>9 != t.number {
+		c = t.chunks[page>>9]
+	}
 	if c == nil {
 		if len(t.chunks) >= mostTouched {
 			return false
@@ -375,6 +382,7 @@ func (t *touched) first(page uint64) bool {
 		c = &[8]uint64{}
 		t.chunks[page>>9] = c
 	}
+	t.number, t.latest = page>>9, c
 	word, bit := &c[page>>6&7], uint64(1)<<(page&63)
 	was := *word&bit != 0
 	*word |= bit

@@ -396,9 +396,12 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 /* Returns the known mapping of an address, or NULL. */
 static struct mapping *mapping_of(uint64_t addr)
 {
+	static unsigned latest;
+	if (latest < n_mappings && addr >= mappings[latest].start && addr < mappings[latest].end)
+		return &mappings[latest];
 	for (unsigned i = 0; i < n_mappings; i++)
 		if (addr >= mappings[i].start && addr < mappings[i].end)
-			return &mappings[i];
+			return &mappings[latest = i];
 	return NULL;
 }
 
