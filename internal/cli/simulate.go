@@ -80,7 +80,7 @@ func (f *statFlags) addCaches(cmd *cobra.Command) {
 
 // simulation says how stat simulates where it cannot count.
 func (l *meter) simulation() simulated.Options {
-	o := simulated.Options{Caches: l.f.caches, Simulator: l.f.simulator, Announce: l.announce, Stopped: func() bool { return l.ended != 0 }}
+	o := simulated.Options{Caches: l.f.caches, Indexes: kept.NewIndexes(l.kernel.Cache), Simulator: l.f.simulator, Announce: l.announce, Stopped: func() bool { return l.ended != 0 }}
 	o.Keep = func(write func(io.Writer) error) error {
 		c := *l.c
 		switch c.output = l.f.keep; {

@@ -126,7 +126,7 @@ func (o *Options) emulation(core *Core) emulator.Options {
 		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: tlbs[0], TLB2: tlbs[1], Lifetime: l.Life, Ahead: core.AheadLines(), Next: core.NextLine()},
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
 			L2Line: secondLine, L3Line: l.L3 / thirdLines, MemoryLine: line, WalkEach: l.Walk / float64(core.Walkers())},
-		Period: gap, Warm: warm, Windows: windows, Progress: o.Progress,
+		Period: gap, Warm: warm, Windows: windows, Progress: o.Progress, Indexes: o.Indexes,
 		Ended: func() { limitMemory(enoughAlone, 400) },
 	}
 }

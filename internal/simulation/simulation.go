@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/emulator"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
@@ -79,6 +80,8 @@ type Options struct {
 	Simulator Simulator
 	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
 	Progress func(Progress)
+	// Indexes keep the symbols of programs for the next time. Nil: they are not kept.
+	Indexes object.Indexes
 	// Native is the processor time that the program uses by itself; 0 is little.
 	Native time.Duration
 }

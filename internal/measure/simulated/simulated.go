@@ -20,6 +20,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
@@ -32,6 +33,8 @@ type Options struct {
 
 	Simulator string // the simulator to use; "" is the best one
 
+	// Indexes keep the symbols of programs for the next time. Nil: they are not kept.
+	Indexes object.Indexes
 	// Announce says that the program runs again, and how. It shows the progress until stop is
 	// called.
 	Announce func(p simulation.Plan) (progress func(Progress), stop func())
@@ -276,7 +279,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
 			TLB: penalties["STLB_HIT_PENALTY"], Walk: penalties["PAGE_WALK_PENALTY"], Line: penalties["FREQUENCY"] * lineBytes / penalties["MEMORY_BANDWIDTH"],
 			Life: penalties["L3_LIFETIME"]},
-		Native: s.state.UserTime(), Simulator: simulation.Simulator(s.options.Simulator), Progress: progress,
+		Native: s.state.UserTime(), Simulator: simulation.Simulator(s.options.Simulator), Progress: progress, Indexes: s.options.Indexes,
 	})
 	switch {
 	case errors.Is(err, context.Canceled):

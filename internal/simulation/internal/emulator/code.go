@@ -16,6 +16,7 @@ import (
 // A library is the code that processes executed, by file.
 type library struct {
 	images    map[string]*image
+	indexes   object.Indexes // of symbols
 	decoder   disasm.Decoder
 	x86       bool
 	ops       *pipeline.Decoder // nil if there is no model of a core for the instruction set
@@ -98,7 +99,7 @@ func (l *library) image(path string, pid int) *image {
 	if i == nil {
 		i = &image{path: path, pid: pid, number: uint64(len(l.images)), at: newIndex(), functions: map[uint64]uint32{}}
 		if path != "" {
-			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
+			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}, Indexes: l.indexes})
 		}
 		l.images[key] = i
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
@@ -40,6 +41,8 @@ type Options struct {
 	phase                 uint64 // of windows: they are elsewhere with another one
 	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
 	Progress func(Progress)
+	// Indexes keep the symbols of programs for the next time. Nil: they are not kept.
+	Indexes object.Indexes
 	// Ended is called when the program has ended: there is more memory for what follows. Nil: nobody asks.
 	Ended func()
 }
@@ -158,7 +161,7 @@ func Run(ctx context.Context, c Command, o Options) (*Simulation, error) {
 func newRun(o *Options, dir string) *run {
 	r := &run{options: o, dir: dir, since: time.Now(), before: child.Spent(nil), code: newLibrary(), shared: caches.NewShared(o.Caches), by: map[int]*process{},
 		calls: indirects{at: map[uint64]uint32{}}}
-	r.defined = sync.NewCond(&r.Mutex)
+	r.defined, r.code.indexes = sync.NewCond(&r.Mutex), o.Indexes
 	return r
 }
 
