@@ -173,27 +173,50 @@ func (t *lineTable) sort() {
 // inlined there. The file is "" if it is not known, and the line 0 if the code belongs to
 // none.
 func (o *Object) Line(addr uint64) (file string, line int) {
-	text := o.known(linesKept, addr, func() string {
-		if file, line, _ := o.line(addr); file != "" || line > 0 {
-			return file + "\x00" + strconv.Itoa(line)
-		}
-		return ""
-	})
-	file, number, _ := strings.Cut(text, "\x00")
-	line, _ = strconv.Atoi(number)
-	return file, line
+	return lineIn(o.known(linesKept, addr, func() string {
+		file, line, _ := o.line(addr)
+		return lineText(file, line)
+	}))
 }
 
-// LineTo is Line without what was kept. It also returns up to where the line is the same at least.
+// LineTo is Line, and returns up to where the line is the same at least. It keeps stretches.
 func (o *Object) LineTo(addr uint64) (file string, line int, until uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	x := o.index(linesKept)
+	if x != nil {
+		if i := lastAt(x.kept.addrs, addr); i >= 0 {
+			if p, known := x.kept.piece(i); known {
+				file, line = lineIn(p.name)
+				return file, line, p.high
+			}
+		}
+	}
 	until = addr + 1
 	_ = protect(func() error { // what cannot be read has no line
-		file, line, until = o.line(addr)
+		if file, line, until = o.line(addr); x != nil && len(x.fresh)+x.kept.pieces/2 < mostFrames {
+			x.put(indexPiece{span{addr, until}, lineText(file, line)})
+		}
 		return nil
 	})
 	return file, line, until
+}
+
+// lineText is how a line is kept, and lineIn reads it.
+func lineText(file string, line int) string {
+	if file == "" && line == 0 {
+		return ""
+	}
+	return file + "\x00" + strconv.Itoa(line)
+}
+
+func lineIn(text string) (file string, line int) {
+	if text == "" {
+		return "", 0
+	}
+	file, number, _ := strings.Cut(text, "\x00")
+	line, _ = strconv.Atoi(number)
+	return file, line
 }
 
 func (o *Object) line(addr uint64) (file string, line int, until uint64) {
