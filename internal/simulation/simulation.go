@@ -45,6 +45,9 @@ const tracedBlocks = 40e6
 // A Progress is how far a simulation is.
 type Progress = emulator.Progress
 
+// Indexes keep what was read of programs.
+type Indexes = object.Indexes
+
 // A Core is the model of a processor's core.
 type Core = pipeline.Core
 
@@ -81,7 +84,7 @@ type Options struct {
 	// Progress is told how far the simulation is, now and then. Nil: nobody asks.
 	Progress func(Progress)
 	// Indexes keep the symbols of programs for the next time. Nil: they are not kept.
-	Indexes object.Indexes
+	Indexes Indexes
 	// Native is the processor time that the program uses by itself; 0 is little.
 	Native time.Duration
 }

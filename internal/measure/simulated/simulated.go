@@ -20,7 +20,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
@@ -34,7 +33,7 @@ type Options struct {
 	Simulator string // the simulator to use; "" is the best one
 
 	// Indexes keep the symbols of programs for the next time. Nil: they are not kept.
-	Indexes object.Indexes
+	Indexes simulation.Indexes
 	// Announce says that the program runs again, and how. It shows the progress until stop is
 	// called.
 	Announce func(p simulation.Plan) (progress func(Progress), stop func())

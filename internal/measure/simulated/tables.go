@@ -8,7 +8,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/profile"
 )
 
 // Tables are what a simulation counted by function, and by line within functions. They are
@@ -113,7 +112,8 @@ func (s *Simulator) hotLoops() []*core.Result {
 	if len(hot) == 0 {
 		return nil
 	}
-	run := core.Simulated{Table: counts.NewTable(&counts.Layout{}), Symbols: profile.Config{Indexes: s.options.Indexes}}
+	run := core.Simulated{Table: counts.NewTable(&counts.Layout{})}
+	run.Symbols.Indexes = s.options.Indexes
 	run.Table.Label = s.m.Options().Label
 	defer run.Close()
 	var pieces []*counts.Table
