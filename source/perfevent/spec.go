@@ -79,9 +79,9 @@ func (spec *Spec) probes() bool {
 }
 
 // stops reports whether a command is stopped at its first instruction until the counters are opened on it: they are not
-// inherited from the thread that starts it. Those of probes must not be, since the two might exchange them.
+// inherited from the thread that starts it. Those of probes must not be if the kernel may exchange them.
 func (spec *Spec) stops() bool {
-	return spec.Target.ownCommand() && (spec.NoInherit || spec.Keep.Has(counts.Thread) || spec.probes())
+	return spec.Target.ownCommand() && (spec.NoInherit || spec.Keep.Has(counts.Thread) || spec.probes() && !InheritedReads())
 }
 
 // An Observer looks at what is counted while it is counted. Its methods are called one
