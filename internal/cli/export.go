@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/collector"
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
@@ -62,6 +64,8 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	}
 	// One goroutine does nearly all. With a second processor they take a tenth more time in all, and end no sooner.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer collector.Allow(math.MaxInt64)
+	collector.Allow(exportMemory)
 	recs, err := a.recordings(c, files...)
 	if err != nil {
 		return err
@@ -91,6 +95,9 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 		return err
 	}, files...)
 }
+
+// exportMemory is the memory that exports of large recordings may use before garbage is collected.
+const exportMemory = 165 << 20
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(w io.Writer) bool {

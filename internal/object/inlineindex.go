@@ -177,9 +177,9 @@ func (d *dwarfInfo) gap(addr uint64) span {
 	return s
 }
 
-// data returns the index with what was added.
+// data returns the index with what was added, which is not needed again.
 func (x *inlineIndex) data() []byte {
-	list := slices.Clone(x.fresh)
+	list := x.fresh
 	for i := range x.kept.pieces {
 		if p, known := x.kept.piece(i); known {
 			list = append(list, p)
