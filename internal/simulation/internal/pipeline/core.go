@@ -39,7 +39,9 @@ type backEnd struct {
 	callEnds   bool // a call is the last that is retired in its cycle
 	reorder    int  // micro-ops between dispatch and retirement
 	schedulers []scheduler
-	inTurn     bool // schedulers get computations in turn, and accesses to memory apart: see queues.next
+	inTurn     bool  // schedulers get computations in turn, and accesses to memory apart: see queues.next
+	held       int64 // cycles that a micro-op keeps its entry after it goes to a port
+	loadsApart bool  // an instruction that loads does not become one with a jump behind it
 	// If vectors have their own schedulers, vectorQueue micro-ops wait for room in one, without
 	// keeping others from dispatch.
 	vectorSchedulers []scheduler
@@ -60,9 +62,11 @@ type backEnd struct {
 // memoryUnits are the parts of a core that load and store.
 type memoryUnits struct {
 	loadQueue, storeQueue int
-	misses                int // loads that wait for another cache at a time, or lines of it
-	walkers               int // page walks at a time; 0 is two
-	aheadLines            int // that the prefetcher of the second level looks ahead; 0 is typical
+	storeHeld             int64 // cycles that a store keeps its entry after it reaches the cache
+	pendingLoads          int   // loads whose address or data is not known yet, at most; 0 for any number
+	misses                int   // loads that wait for another cache at a time, or lines of it
+	walkers               int   // page walks at a time; 0 is two
+	aheadLines            int   // that the prefetcher of the second level looks ahead; 0 is typical
 	tlbs                  [2][2]int
 	nextLine              bool // the second level fetches the line behind one of the third
 	sameSet               SameSet

@@ -190,7 +190,9 @@ type backEndKeys struct {
 	CallEnds bool `toml:"call-ends"`
 
 	Schedulers       []schedulerEntry
-	InTurn           bool             `toml:"in-turn"`
+	InTurn           bool `toml:"in-turn"`
+	Held             int64
+	LoadsApart       bool             `toml:"loads-apart"`
 	VectorSchedulers []schedulerEntry `toml:"vector-schedulers"`
 	VectorQueue      int              `toml:"vector-queue"`
 	VectorPorts      string           `toml:"vector-ports"`
@@ -207,8 +209,10 @@ type backEndKeys struct {
 }
 
 type memoryKeys struct {
-	LoadQueue        int `toml:"load-queue"`
-	StoreQueue       int `toml:"store-queue"`
+	LoadQueue        int   `toml:"load-queue"`
+	StoreQueue       int   `toml:"store-queue"`
+	PendingLoads     int   `toml:"pending-loads"`
+	StoreHeld        int64 `toml:"store-held"`
 	Misses           int
 	Walkers          int
 	AheadLines       int `toml:"ahead-lines"`
@@ -372,6 +376,7 @@ func (r *coreReader) set() {
 	c.dispatch, c.retire, c.callEnds, c.reorder = f.Dispatch, f.Retire, f.CallEnds, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses, c.walkers, c.aheadLines = f.LoadQueue, f.StoreQueue, f.Misses, f.Walkers, f.AheadLines
+	c.pendingLoads, c.held, c.loadsApart, c.storeHeld = f.PendingLoads, f.Held, f.LoadsApart, f.StoreHeld
 	c.tlbs = [2][2]int{f.TLB, f.SecondTLB}
 	c.nextLine, c.sameSet, c.past = f.NextLine, SameSet{f.SameSet[0], f.SameSet[1], f.SameSet[2]}, f.Past
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)

@@ -56,7 +56,8 @@ type dispatchState struct {
 	within           ports // of the scheduler of the current op's computation
 	access           int   // the scheduler of its access to memory
 	accessWithin     ports // of that one
-	accessed         int64 // when it goes to a port
+	accessed         int64 // when it leaves that one
+	pending          int64 // until when the current op is a pending load
 	entered          int64 // when the latest op left the queue of vectors for a scheduler
 }
 
@@ -279,6 +280,9 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 		m.recorder.record().Wait = m.waits(op, slots, at, apart)
 	}
 	m.advance(at)
+	if op.Loads {
+		m.pend()
+	}
 	scheduler, m.access = noScheduler, noScheduler
 	if home != 0 && !apart {
 		before := m.now
@@ -305,6 +309,16 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 		scheduler = m.enter(home)
 	}
 	return scheduler
+}
+
+// pend waits for room for one more load that has no address or data yet.
+func (m *Machine) pend() {
+	for m.core.pendingLoads > 0 && m.waiting.used[pending] >= m.core.pendingLoads {
+		m.advance(m.now + 1)
+		if m.recorder != nil {
+			m.recorder.record().Wait = WaitLoadQueue
+		}
+	}
 }
 
 // waits returns what an op waits for that can be dispatched at a cycle.
@@ -421,6 +435,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
 	m.before.fuses, m.before.within = op.fuses, m.within
+	if op.Loads && m.core.loadsApart {
+		m.before.fuses = 0
+	}
 	m.noteLoaded(op)
 	m.noteSum(op)
 	known := max(result, value) // later than result of string instructions only
@@ -461,11 +478,15 @@ func (m *Machine) leave(apart bool, scheduler int, issue int64) {
 	case apart:
 		m.vectors.add(scheduler, m.entered, issue)
 	case scheduler != noScheduler:
-		m.waiting.add(scheduler, m.now, issue)
+		m.waiting.add(scheduler, m.now, issue+m.core.held)
 	}
 	if m.access != noScheduler {
-		m.waiting.add(m.access, m.now, m.accessed)
+		m.waiting.add(m.access, m.now, m.accessed+m.core.held)
 	}
+	if m.pending > 0 && m.core.pendingLoads > 0 {
+		m.waiting.add(pending, m.now, m.pending+m.core.held)
+	}
+	m.pending = 0
 }
 
 // writeBack changes the base of an op's address: a cycle after the base is known.
@@ -655,7 +676,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		latency += c.indexed
 	}
 	issue, _ = m.reserve(LoadsData, known, ports, reach(ports, m.accessWithin), m.passes(op))
-	m.accessed = issue
+	m.accessed, m.pending = issue, issue
 	if m.leader != nil {
 		addr = m.leader.told.load
 	} else if m.given.load != 0 {
@@ -790,6 +811,7 @@ func (m *Machine) link(op *Op, s *storeEntry) int64 {
 func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64 {
 	c := m.core
 	latency, known := int64(c.forward), max(s.data, s.placed)
+	m.pending = max(m.pending, known)
 	covers := s.covers(addr, op.Size)
 	switch {
 	case !covers:
@@ -843,6 +865,9 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 	s.placed = a
 	if !op.Loads {
 		m.accessed = a
+		if !op.vector { // it gives its data as well, of a general register
+			m.accessed = max(a, d)
+		}
 	}
 	if m.uncached && c.named {
 		s.name = m.names.of(op, op.stack > 0)
@@ -874,7 +899,7 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 		m.loads.put(m.retired)
 	}
 	if op.Stores {
-		m.stores.put(m.memory.enters(&m.core.memoryUnits, m.retired, m.arrives()))
+		m.stores.put(m.memory.enters(&m.core.memoryUnits, m.retired, m.arrives()) + m.core.storeHeld)
 	}
 	return float64(m.seen(m.retired-before, before, slots))
 }

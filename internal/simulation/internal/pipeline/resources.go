@@ -39,6 +39,9 @@ const window = 1 << 12
 // maxSchedulers is how many a core may have.
 const maxSchedulers = 8
 
+// pending is the place of loads without an address or data, behind those of schedulers.
+const pending = maxSchedulers - 1
+
 // queues are a core's schedulers, where ops wait for their operands. Ops leave them in any
 // order.
 type queues struct {

@@ -66,6 +66,7 @@ func (c *Core) WithQueue(w Wait) *Core {
 		d.reorder *= ample
 	case WaitLoadQueue:
 		d.loadQueue *= ample
+		d.pendingLoads = 0
 	case WaitStoreQueue:
 		d.storeQueue *= ample
 	case WaitVectorQueue:
