@@ -220,6 +220,9 @@ func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string
 			t.Errorf("sample %d differs at call %d: here %+v, perf %+v", i, at, slices.Concat(here[i][at:], []stackCall{{}})[0], slices.Concat(peer[i][at:], []stackCall{{}})[0])
 		}
 	}
+	if n := found[outsideCode]; perf && n > max(2, len(here)/50) {
+		t.Errorf("perf goes outside code in %d of %d samples", n, len(here))
+	}
 	if found[otherName] > len(here)/100 {
 		t.Errorf("%d of %d samples have other names in perf", found[otherName], len(here))
 	}
@@ -227,12 +230,17 @@ func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string
 	return found
 }
 
+// outside reports whether perf found no file for a call: it is in the heap, say.
+func outside(c stackCall) bool {
+	return c.name == "[unknown]" && !strings.HasPrefix(c.module, "/") && !strings.HasPrefix(c.module, "[kernel")
+}
+
 // stackKind compares two stacks of a sample. It returns the number of the call that decides.
 func stackKind(here, peer []stackCall) (kind string, at int) {
 	kind = sameStack
 	for at = range min(len(here), len(peer)) {
 		a, b := here[at], peer[at]
-		nowhere := b.module == "[unknown]" && b.name == "[unknown]"
+		nowhere := outside(b)
 		delta := b.addr - a.addr
 		if at > 0 && strings.HasPrefix(b.module, "[kernel") {
 			delta-- // perf prints what a call of the kernel returns to
@@ -267,7 +275,7 @@ func stackKind(here, peer []stackCall) (kind string, at int) {
 		return cutHere, at
 	case len(here) > len(peer):
 		return endsEarlier, at
-	case peer[at].module == "[unknown]":
+	case outside(peer[at]):
 		return outsideCode, at
 	}
 	return different, at
