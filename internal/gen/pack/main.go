@@ -85,6 +85,9 @@ func pack(from, to string) error {
 		if err != nil {
 			return err
 		}
+		if heads.Len() == 0 { // cores: the program needs no comments
+			text = comments.ReplaceAll(text, nil)
+		}
 		name := filepath.Base(file) + suffix
 		known[name] = true
 		if err := update(filepath.Join(to, name), text); err != nil {
@@ -98,6 +101,9 @@ func pack(from, to string) error {
 		return os.Remove(filepath.Join(to, name))
 	})
 }
+
+// comments matches lines that are comments, but for their ends: what follows keeps its line's number.
+var comments = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
 
 // key matches the first line of a key that the catalogue's index is made of.
 var key = regexp.MustCompile(`^(name|version|title|cpus|extends) = `)
