@@ -14,17 +14,20 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// elsewhere says what flags of perf are here: a line for each, "COMMAND FLAG…: what". Those of record and
-// report are the tables of docs/record.md and docs/profile.md; a test writes them.
+// elsewhere says what flags of perf are here: the line of a command, and lines "FLAG…: what", without dashes. Those of
+// record and report are the tables of docs/record.md and docs/profile.md; a test writes them.
 //
 //go:embed elsewhere.txt
 var elsewhere string
 
 // flagOfPerf returns what a flag of perf is here, or "".
 func flagOfPerf(command, flag string) string {
+	of := ""
 	for line := range strings.Lines(elsewhere) {
-		flags, here, _ := strings.Cut(line, ": ")
-		if names := strings.Fields(flags); names[0] == command && slices.Contains(names, flag) {
+		flags, here, ok := strings.Cut(line, ": ")
+		if !ok {
+			of = strings.TrimSpace(line)
+		} else if of == command && slices.Contains(strings.Fields(flags), flag) {
 			return strings.TrimSpace(here)
 		}
 	}
@@ -36,11 +39,7 @@ func flagOfPerf(command, flag string) string {
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		dashes := "--"
-		if unknown.GetSpecifiedShortnames() != "" {
-			dashes = "-"
-		}
-		here := flagOfPerf(cmd.Name(), dashes+unknown.GetSpecifiedName())
+		here := flagOfPerf(cmd.Name(), unknown.GetSpecifiedName())
 		if why, not := strings.CutPrefix(here, "no: "); not {
 			return fmt.Errorf("%w, as perf has it; not here: %s", err, why)
 		} else if here != "" {

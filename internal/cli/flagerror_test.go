@@ -53,11 +53,8 @@ func TestNative(t *testing.T) {
 // is a flag here, or is answered with the text of its row. -update writes the answers.
 func TestFlagsOfPerf(t *testing.T) {
 	var answers strings.Builder
-	for line := range strings.Lines(elsewhere) {
-		if !strings.HasPrefix(line, "record ") && !strings.HasPrefix(line, "report ") {
-			answers.WriteString(line)
-		}
-	}
+	others, _, _ := strings.Cut(elsewhere, "record\n")
+	answers.WriteString(others)
 	row := regexp.MustCompile("(?m)^\\| (`-[^|]*`) \\| (.*) \\|$")
 	option := regexp.MustCompile("`(-[^`]*)`")
 	link := regexp.MustCompile("`|\\]\\([^)]*\\)|\\[")
@@ -75,7 +72,10 @@ func TestFlagsOfPerf(t *testing.T) {
 		if len(rows) < 50 {
 			t.Fatalf("%s has %d rows", doc.file, len(rows))
 		}
+		answers.WriteString(doc.command + "\n")
 		flags := doc.make(&app{}).Flags()
+		var texts []string           // each once
+		names := map[string]string{} // by text
 		for _, r := range rows {
 			here, unknown := link.ReplaceAllString(r[2], ""), ""
 			for _, o := range option.FindAllStringSubmatch(r[1], -1) {
@@ -83,7 +83,7 @@ func TestFlagsOfPerf(t *testing.T) {
 				if len(o[1]) == 2 && flags.ShorthandLookup(name) != nil || flags.Lookup(name) != nil {
 					continue
 				}
-				unknown += " " + o[1]
+				unknown += " " + name
 				_, stderr, status := call(testkernel.Skylake(1), doc.command, o[1], "x")
 				want := "as perf has it; here: " + here + " (see"
 				if why, not := strings.CutPrefix(here, "no: "); not {
@@ -94,8 +94,14 @@ func TestFlagsOfPerf(t *testing.T) {
 				}
 			}
 			if unknown != "" {
-				answers.WriteString(doc.command + unknown + ": " + here + "\n")
+				if names[here] == "" {
+					texts = append(texts, here)
+				}
+				names[here] += unknown
 			}
+		}
+		for _, here := range texts {
+			answers.WriteString(names[here][1:] + ": " + here + "\n")
 		}
 	}
 	if answers.String() == elsewhere {
