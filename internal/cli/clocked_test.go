@@ -38,8 +38,6 @@ int main(int argc, char **argv) {
 func withoutPMU() (*app, *bytes.Buffer) {
 	k := measure.ThisKernel()
 	k.Cache = nil
-	start := k.Start
-	k.Start = start
 	var out, err bytes.Buffer
 	return &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}, &err
 }
