@@ -114,13 +114,17 @@ func BenchmarkExports(b *testing.B) {
 	perf, own := look(b, "perf"), program(b)
 	file := recordMachine(b, perf, "-g")
 	out := filepath.Join(b.TempDir(), "out")
-	cache := "XDG_CACHE_HOME=" + os.DevNull
+	first, again := "XDG_CACHE_HOME="+os.DevNull, "XDG_CACHE_HOME="+b.TempDir()
 	list := []command{{"perf-script", []string{perf, "script", "-i"}}}
 	for _, format := range []string{"collapsed", "pprof"} {
-		list = append(list, command{format, []string{cache, own, "report", "--format", format, "-o", out}})
+		export := []string{own, "report", "--format", format, "-o", out}
+		if err := exec.Command(look(b, "env"), append(append([]string{again}, export...), file)...).Run(); err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, command{format + "-first", append([]string{first}, export...)}, command{format + "-again", append([]string{again}, export...)})
 	}
 	for _, by := range []string{"line", "instruction", "process,function"} {
-		list = append(list, command{strings.ReplaceAll(by, ",", "-"), []string{cache, own, "report", "--by", by}})
+		list = append(list, command{strings.ReplaceAll(by, ",", "-"), []string{first, own, "report", "--by", by}})
 	}
 	b.ResetTimer()
 	compare(b, file, list)
