@@ -2,6 +2,7 @@
 package collector
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -24,19 +25,29 @@ func Allow(bytes int64) {
 // set that. Most commands end before, and then no collector runs next to a program that is
 // counted. From then on the heap grows by half between two collections. With more than 64 MB
 // in use it grows by a fifth. By Go's own rule it doubles, and large inputs take more memory.
+// The new growth may come late on one processor: until then memory has a limit of 96 MB.
 // A command that has set another rule keeps it.
 func Late() {
-	const late, double, then, large, tight = 800, 100, 50, 64 << 20, 20
+	const late, double, then, large, tight, limit = 800, 100, 50, 64 << 20, 20, 96 << 20
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(late)
+	limited := os.Getenv("GOMEMLIMIT") == ""
+	if limited {
+		debug.SetMemoryLimit(limit)
+	}
 	afterCollection(late, func() int {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		if room := room.Load(); room > 0 {
 			debug.SetMemoryLimit(max(room, int64(m.HeapAlloc+m.HeapAlloc/8)))
 			return double
+		}
+		if limited {
+			if set := debug.SetMemoryLimit(math.MaxInt64); set != limit {
+				debug.SetMemoryLimit(set)
+			}
 		}
 		if m.HeapAlloc > large {
 			return tight
