@@ -133,7 +133,7 @@ func (o *Object) resolveTexts(e *dwarf.Entry) {
 func (a *altFile) read() error {
 	info, err := a.file.contents(".debug_info")
 	if err == nil {
-		part := map[string][]byte(nil)
+		var part map[string][]byte
 		a.data, part, err = a.file.dwarfData(info)
 		a.str = part[".debug_str"]
 	}

@@ -14,6 +14,20 @@ type memoryIndexes map[string][]byte
 func (m memoryIndexes) Read(name string) []byte        { return m[name] }
 func (m memoryIndexes) Write(name string, data []byte) { m[name] = data }
 
+// withoutIndexes opens a program without what may be kept of it, and lists its functions.
+func withoutIndexes(t *testing.T, path string) (*Object, []Symbol) {
+	t.Helper()
+	plain := open(t, path, Options{})
+	if plain.keptName() == "" {
+		t.Skip("nothing can be kept here")
+	}
+	functions, err := plain.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain, functions
+}
+
 // TestInlineIndex asks about all of a program's code: without an index, while one is made,
 // with it, with a half that another process kept, and with damaged ones.
 func TestInlineIndex(t *testing.T) {
@@ -26,14 +40,7 @@ func TestInlineIndex(t *testing.T) {
 }
 
 func testInlineIndex(t *testing.T, path string) {
-	plain := open(t, path, Options{})
-	if plain.keptName() == "" {
-		t.Skip("nothing can be kept here")
-	}
-	functions, err := plain.Functions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain, functions := withoutIndexes(t, path)
 	var addrs []uint64
 	for i, f := range functions {
 		if i%7 == 0 || len(functions) < 2000 {
@@ -127,11 +134,7 @@ func TestFrameIndex(t *testing.T) {
 }
 
 func testFrameIndex(t *testing.T, path string) {
-	plain := open(t, path, Options{})
-	functions, err := plain.Functions()
-	if plain.keptName() == "" || err != nil {
-		t.Skip("nothing can be kept here", err)
-	}
+	plain, functions := withoutIndexes(t, path)
 	type known struct {
 		frames []Frame
 		file   string

@@ -13,14 +13,7 @@ func TestLineTo(t *testing.T) {
 }
 
 func testLineTo(t *testing.T, path string) {
-	plain := open(t, path, Options{})
-	if plain.keptName() == "" {
-		t.Skip("nothing can be kept here")
-	}
-	functions, err := plain.Functions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain, functions := withoutIndexes(t, path)
 	kept, random, stretches := memoryIndexes{}, rand.New(rand.NewPCG(1, 1)), 0
 	for range 3 {
 		o, err := Open(path, Options{Indexes: kept})

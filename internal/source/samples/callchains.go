@@ -338,17 +338,10 @@ func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
 	last.calls = slices.Grow(last.calls[:outer], len(s.chain))[:outer+len(s.chain)]
 	calls, from := last.calls[outer:], len(c.hashed)
 	c.hashed = slices.Grow(c.hashed, len(s.chain))[:from+len(s.chain)]
-	hashed, shift := c.hashed[from:], uint64(in.user)*7
+	hashed := c.hashed[from:]
 	for i := range hashed {
 		l := &s.chain[len(s.chain)-1-i]
-		w, space := &s.code.kernel, in.kernel
-		if l.mode == profile.User {
-			w, space = &s.code.user[(l.place>>21+shift)%userWindows], in.user
-		}
-		place := codePlace{w.offset + (l.place - w.low), w.file}
-		if l.place-w.low >= w.length || w.space != space || l.mode != profile.User && l.mode != profile.Kernel {
-			place = s.code.placeOf(&in, *l)
-		}
+		place := s.code.placeOf(&in, *l)
 		hash = place.hash(hash)
 		hashed[i] = hashedCall{offset: place.offset, hash: hash, file: place.file, outer: leaf}
 		leaf = int32(from + i)

@@ -198,7 +198,7 @@ const (
 	otherName    = "another name"
 	cutHere      = "cut"
 	endsEarlier  = "perf ends earlier"
-	endsInKernel = "of which in the kernel"
+	endsInKernel = "perf ends earlier, in the kernel"
 	outsideCode  = "perf outside code"
 	different    = "different"
 )
