@@ -35,7 +35,7 @@ var topology = []counts.Kind{counts.CPU, counts.Core, counts.Die, counts.Socket,
 // contexts numbers the contexts of samples.
 type contexts struct {
 	pid, tid, cpu, cgroup, interval bool // what is looked at
-	processes                       bool // nothing but the process is, which all samples have
+	tasks                           bool // nothing but processes and threads are, which all samples have
 	step                            uint64
 	origin                          uint64 // the time of the beginning of interval 0
 	in                              *perfdata.Reader
@@ -62,16 +62,16 @@ func newContexts(by counts.By, f *Filter, in *perfdata.Reader) contexts {
 	for _, k := range topology {
 		c.cpu = c.cpu || by.Has(k)
 	}
-	c.processes = by.Has(counts.Process) && !(c.tid || c.cpu || c.cgroup || c.interval) && len(in.Events()) > 0
+	c.tasks = (c.pid || c.tid) && !(c.cpu || c.cgroup || c.interval) && len(in.Events()) > 0
 	for _, e := range in.Events() {
-		c.processes = c.processes && e.SampleType&perffile.SampleTID != 0
+		c.tasks = c.tasks && e.SampleType&perffile.SampleTID != 0
 	}
 	return c
 }
 
-// any reports whether anything is looked at, apart from processes that the order looks at.
+// any reports whether anything is looked at, apart from tasks that the order looks at.
 func (c *contexts) any() bool {
-	return !c.processes && (c.pid || c.tid || c.cpu || c.cgroup || c.interval)
+	return !c.tasks && (c.pid || c.tid || c.cpu || c.cgroup || c.interval)
 }
 
 // named reports whether there are names to be known.

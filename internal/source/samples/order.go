@@ -19,18 +19,18 @@ import (
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.
 type order struct {
-	spaces    *profile.Spaces
-	windows   windows
-	places    *places
-	watch     *watch
-	simple    bool       // nothing but the place in the code matters, or the process too
-	processes bool       // samples are split by process, and nothing else but the place
-	keep      *selection // which samples count, by the names they have; nil for all
-	all       bool       // all events are settled at once, and samples are passed on as they come
-	root      string
+	spaces  *profile.Spaces
+	windows windows
+	places  *places
+	watch   *watch
+	simple  bool       // nothing but the place in the code matters, or processes and threads too
+	tasks   bool       // samples are split or filtered by these, and by nothing else but the place
+	keep    *selection // which samples count, by the names they have; nil for all
+	all     bool       // all events are settled at once, and samples are passed on as they come
+	root    string
 
-	contexts []contextNumber // by the numbers that samples have
-	recent   [recentProcesses]recentProcess
+	contexts []contextNumber   // by the numbers that samples have
+	recent   []recentTask      // by the numbers of threads
 	touched  uint64            // what was read ahead of its use, so that it is read
 	cgroups  map[uint64]string // paths up to now, if they are looked at
 
@@ -169,15 +169,16 @@ type addedSample struct {
 	place  codePlace
 	hash   uint64 // of a gathered place
 	value  float64
-	pid    int32
+	task   int32 // the number of its context
 	column int32
 	code   int32 // its number, or that of its row
 }
 
-// add is sift where nothing but the places matters, or the processes too. What it does for each
+// add is sift where nothing but the places matters, or processes and threads too. What it does for each
 // sample is most of what a flat profile costs.
 func (o *order) add(b *batch, from, to int, limit uint64) {
 	before, till := o.before, o.till
+	apart, named, codeless := o.places.recent != nil, o.keep.named(), o.places.codeless()
 	var some [addedTogether]addedSample
 	n := 0
 	for i := from; i < to; i++ {
@@ -195,8 +196,18 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
+		x := context{pid: s.PID, tid: s.TID}
+		if named && !o.keep.names(o.spaces, s.Time, x, "") {
+			o.places.dropped[column].AddAll(s.Value, s.Value*s.Value, 1)
+			continue
+		}
 		a := &some[n]
-		a.place, a.value, a.pid, a.column = o.place(s), s.Value, s.PID, column
+		if a.value, a.column = s.Value, column; apart {
+			a.task = o.task(s.Time, x)
+		}
+		if !codeless {
+			a.place = o.place(s)
+		}
 		if n++; n == len(some) {
 			o.addSome(some[:n])
 			n = 0
@@ -224,7 +235,7 @@ func (o *order) addSome(some []addedSample) {
 		if p.recent != nil {
 			for i := range some {
 				a := &some[i]
-				a.code = p.cross(o.process(a.pid), a.code)
+				a.code = p.cross(a.task, a.code)
 			}
 		}
 		for i := range some {
@@ -233,33 +244,38 @@ func (o *order) addSome(some []addedSample) {
 		}
 		return
 	}
+	codeless := p.codeless()
 	for i := range some {
 		a := &some[i]
-		code := p.find(a.place)
-		if p.recent != nil {
-			code = p.within(o.process(a.pid), code)
+		code := int32(0)
+		if !codeless {
+			code = p.find(a.place)
 		}
-		p.codeSum(code, int(a.column)).AddAll(a.value, a.value*a.value, 1)
+		p.codeSum(p.within(a.task, code), int(a.column)).AddAll(a.value, a.value*a.value, 1)
 	}
 }
 
-// process returns the number of the context of a process.
-func (o *order) process(pid int32) int32 {
-	known := &o.recent[uint32(pid)%recentProcesses]
-	if known.number == 0 || known.pid != pid {
-		*known = recentProcess{pid, o.places.bounded(context{pid: pid}) + 1}
+// task returns the number of a context. If samples are split by name, it has that of the
+// thread at a time.
+func (o *order) task(time uint64, x context) int32 {
+	known := &o.recent[uint32(x.tid)%recentTasks]
+	if o.places.told.Has(counts.Comm) {
+		x.comm = o.comm(time, x.tid)
+	}
+	if known.number == 0 || known.is != x {
+		*known = recentTask{x, o.places.context(x) + 1}
 	}
 	return known.number - 1
 }
 
-// A recentProcess is a process whose context was looked up.
-type recentProcess struct {
-	pid    int32
+// A recentTask is a context that was looked up.
+type recentTask struct {
+	is     context
 	number int32 // and 1; 0 for none
 }
 
-// recentProcesses is how many processes are remembered, a power of two.
-const recentProcesses = 256
+// recentTasks is how many are remembered, a power of two.
+const recentTasks = 256
 
 // place returns the place of a sample.
 func (o *order) place(s *perfdata.FlatSample) codePlace {
@@ -290,16 +306,16 @@ func (o *order) pass(b *batch, i int) {
 func (o *order) row(s *perfdata.FlatSample, number int32) int32 {
 	x := contextNumber{}
 	switch {
-	case o.processes:
-		x.number = o.process(s.PID)
+	case o.tasks:
+		x.is = context{pid: s.PID, tid: s.TID}
 	case len(o.contexts) > 0:
 		x = o.contexts[number]
 	}
 	if o.keep.named() && !o.keep.names(o.spaces, s.Time, x.is, o.cgroup(x.is.cgroup)) {
 		return -1
 	}
-	if o.places.told.Has(counts.Comm) {
-		x.number = o.places.named(x.is, o.comm(s.Time, x.is.tid))
+	if o.tasks || o.places.told.Has(counts.Comm) {
+		x.number = o.task(s.Time, x.is)
 	}
 	code := int32(0)
 	if !o.places.codeless() {

@@ -183,21 +183,7 @@ func (p *places) addRow(is row) int32 {
 	return n
 }
 
-// named returns the number of a context with a thread's name.
-func (p *places) named(x context, comm string) int32 {
-	x.comm = comm
-	return p.bounded(x)
-}
-
-// bounded is context where these are not bounded yet. Without room for more, they are one.
-func (p *places) bounded(x context) int32 {
-	if len(p.contexts) >= maxContexts {
-		x = context{lump: true}
-	}
-	return p.context(x)
-}
-
-// context returns the number of a context.
+// context returns the number of a context. Without room for more, they are one.
 func (p *places) context(x context) int32 {
 	if !p.told.Has(counts.Process) {
 		x.pid = 0
@@ -209,6 +195,10 @@ func (p *places) context(x context) int32 {
 		x.cgroup = 0
 	}
 	n, ok := p.number[x]
+	if !ok && len(p.contexts) >= maxContexts {
+		x = context{lump: true}
+		n, ok = p.number[x]
+	}
 	if !ok {
 		n = int32(len(p.contexts))
 		p.number[x] = n

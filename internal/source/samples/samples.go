@@ -335,10 +335,9 @@ func (r *Reader) open(p phase) error {
 	r.keep = newSelection(&r.opts.Filter)
 	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.functions())
 	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
-	r.contexts.processes = r.contexts.processes && !r.places.codeless() && !r.keep.named()
 	r.order = order{spaces: spaces, windows: newWindows(spaces), places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
-		simple: !r.contexts.any() && !r.places.codeless(), processes: r.contexts.processes}
+		simple: !r.contexts.any(), tasks: r.contexts.tasks, recent: make([]recentTask, recentTasks)}
 	r.places.files = r.order.windows.files
 	r.places.gather = !r.stacked && (r.opts.gathers() || r.opts.Again)
 	if p != eventsOnly {
@@ -497,7 +496,7 @@ func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 	if r.contexts.any() {
 		x.context = r.context(rec)
 	}
-	s := perfdata.FlatSample{Time: now, IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
+	s := perfdata.FlatSample{Time: now, IP: rec.IP(), PID: int32(rec.PID()), TID: int32(rec.TID()), Misc: rec.Misc}
 	if r.waits != nil && !r.stacked {
 		s.IP, s.Misc = r.waits.place(rec)
 	}

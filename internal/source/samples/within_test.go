@@ -100,6 +100,11 @@ func TestWithin(t *testing.T) {
 		{counts.Run, by(counts.Process), map[string]float64{"httpd-42": 1111, "job-50": 10000}},
 		{counts.Run, by(counts.Thread), map[string]float64{"httpd-42": 111, "io-43": 1000, "job-50": 10000}},
 		{counts.Run, by(counts.Process, counts.Thread), map[string]float64{"httpd-42 httpd-42": 111, "httpd-42 io-43": 1000, "job-50 job-50": 10000}},
+		{counts.Run, by(counts.Comm), map[string]float64{"sh": 11, "httpd": 100, "io": 1000, "job": 10000}},
+		{counts.Run, by(counts.Process, counts.Comm), map[string]float64{"sh httpd-42": 11, "httpd httpd-42": 100, "io httpd-42": 1000, "job job-50": 10000}},
+		{counts.Run, by(counts.Comm, counts.CPU), map[string]float64{"sh CPU0": 1, "sh CPU1": 10, "httpd CPU0": 100, "io CPU1": 1000, "job CPU0": 10000}},
+		{counts.Function, by(counts.Comm), map[string]float64{"sh hot  (perf-42.map)": 1, "sh cold  (perf-42.map)": 10, "httpd hot  (perf-42.map)": 100,
+			"io cold  (perf-42.map)": 1000, "job crunch  (perf-50.map)": 10000}},
 		{counts.Run, by(counts.Cgroup), map[string]float64{"/web": 1111, "/batch": 10000}},
 		{counts.Run, by(counts.CPU), map[string]float64{"CPU0": 10101, "CPU1": 1010}},
 		{counts.Run, by(counts.Cgroup, counts.CPU), map[string]float64{"/web CPU0": 101, "/web CPU1": 1010, "/batch CPU0": 10000}},
@@ -242,7 +247,7 @@ func TestFilter(t *testing.T) {
 		{samples.Filter{Time: &samples.Window{From: 0.02, To: math.Inf(1)}}, 11110},
 		{samples.Filter{Functions: []string{"hot"}, Threads: []string{"42"}, CPUs: []int{0}, Cgroups: []string{"/web"}, Time: &samples.Window{To: 0.02}}, 1},
 	} {
-		for _, within := range []counts.By{0, by(counts.Process), by(counts.Interval, counts.Cgroup)} {
+		for _, within := range []counts.By{0, by(counts.Process), by(counts.Thread, counts.Comm), by(counts.Interval, counts.Cgroup)} {
 			for _, code := range []counts.Kind{counts.Run, counts.Function} {
 				r := samples.NewReader(bytes.NewReader(b), "test.data", samples.Options{By: code, Within: within, Filter: tt.filter, Symbols: profile.Config{Root: root}})
 				table := tableOf(t, r)
