@@ -291,10 +291,10 @@ func TestPerfKinds(t *testing.T) {
 // TestNoCallers: a function that no callchain has is named in the error.
 func TestNoCallers(t *testing.T) {
 	t.Chdir("../..")
-	for _, flag := range []string{"--callers", "--callees"} {
+	for flag, want := range map[string]string{"--callers=nosuch": "nosuch", "--callees=hsah": "hsah; did you mean hash?"} {
 		var out, msg strings.Builder
-		status := Main(t.Context(), []string{"report", flag, "nosuch", "examples/stacks.data"}, strings.NewReader(""), &out, &msg)
-		if want := "cyclestack report: examples/stacks.data: no callchain has a function nosuch\n"; status != exitInput || out.String() != "" || msg.String() != want {
+		status := Main(t.Context(), []string{"report", flag, "--sysroot", "examples/stacks", "examples/stacks.data"}, strings.NewReader(""), &out, &msg)
+		if want := "cyclestack report: examples/stacks.data: no callchain has a function " + want + "\n"; status != exitInput || out.String() != "" || msg.String() != want {
 			t.Errorf("%s: status %d, %q, %q", flag, status, out.String(), msg.String())
 		}
 	}

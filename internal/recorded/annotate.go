@@ -100,16 +100,13 @@ func (r *Recordings) annotate(o *AnnotateOptions, wants []*symbol) ([]*Annotated
 	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fault.Usagef("%s: annotate reads the recording several times: it cannot be a stream", name)
 	}
-	by, one := counts.Function, (*symbol)(nil)
-	if slices.ContainsFunc(wants, (*symbol).byPlace) {
-		by = counts.Instruction // to find what has an address or a line
-	}
+	var one *symbol
 	if len(wants) == 1 {
 		one = wants[0]
 	}
 	defer openOnce(&o.Symbols)()
 	n := &annotator{a: o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
-	t, err := n.first(samples.Options{By: by}, one)
+	t, err := n.first(one)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (r *Recordings) annotate(o *AnnotateOptions, wants []*symbol) ([]*Annotated
 	for i, want := range wants {
 		x := &Annotated{notes: slices.Clone(t.Notes)}
 		list[i] = x
-		if x.at, err = want.find(t, n.col); err != nil {
+		if x.at, err = n.find(want, t); err != nil {
 			x.Err = fault.As(fault.Input, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
@@ -167,17 +164,31 @@ func openOnce(c *profile.Config) (done func()) {
 	return func() { c.Opened.Close(); c.Opened = nil }
 }
 
-// first reads the recording by function or instruction. It stops where a name that is asked for
-// has turned out to mean several functions.
-func (n *annotator) first(o samples.Options, want *symbol) (*counts.Table, error) {
-	if o.By != counts.Function {
-		return n.table(o)
+// find returns a place in what a symbol means. Only those of an address or a line are read by
+// instruction.
+func (n *annotator) find(want *symbol, t *counts.Table) (*counts.Code, error) {
+	if want.byPlace() {
+		at, err := n.instructions(want.filter())
+		if errors.As(err, new(*samples.NoMatchError)) {
+			return nil, fmt.Errorf("no samples at %s", want.text)
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = n.withWhole(at)
+		copy(at.Row(0), t.Row(0))
+		t = at
 	}
-	met := meanings{of: want}
-	if want != nil && want.text != "" && want.is == nil {
+	return want.find(t, n.col)
+}
+
+// first reads the recording by function. It stops where a name that is asked for has turned out
+// to mean several functions.
+func (n *annotator) first(want *symbol) (*counts.Table, error) {
+	o, met := samples.Options{By: counts.Function, Again: true}, meanings{of: want}
+	if want != nil && want.text != "" && want.is == nil && !want.byPlace() {
 		o.Enough = met.several
 	}
-	o.Again = true
 	in, err := n.read(o)
 	switch {
 	case errors.Is(err, samples.ErrEnough):

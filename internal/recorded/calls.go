@@ -28,8 +28,8 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 		return nil, fault.Inputf("%s: it has no callchains; record -g, or perf record -g, has them", p.file)
 	}
 	t, p.self, err = s.CallTable(p.o.Calls)
-	if errors.As(err, new(*samples.NoMatchError)) {
-		return nil, fault.Inputf("%s: no callchain has a function %s", p.file, p.o.Calls.Function)
+	if none := (*samples.NoMatchError)(nil); errors.As(err, &none) {
+		return nil, fault.Inputf("%s: no callchain has a function %s%s", p.file, p.o.Calls.Function, nearest(p.o.Calls.Function, none.Names))
 	}
 	if err != nil {
 		return nil, fault.As(fault.Input, err)

@@ -154,10 +154,21 @@ func window(text string) (*samples.Window, error) {
 	return w, nil
 }
 
+// namesInMessage bounds the names that an error suggests.
+const namesInMessage = 4
+
+// nearest suggests the names that are spelt most like one that was not found.
+func nearest(text string, names []string) string {
+	near := spelling.Near(strings.Trim(text, "*?"), names, namesInMessage)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, ", ") + "?"
+}
+
 // Explain completes the error of a filter that left nothing: it names what the condition
 // could have been. Other errors are returned as they are.
 func (f *Filter) Explain(err error) error {
-	const most = 4 // names in a message
 	var e *samples.NoMatchError
 	if !errors.As(err, &e) {
 		return err
@@ -172,13 +183,13 @@ func (f *Filter) Explain(err error) error {
 		}
 	}
 	text := fmt.Sprintf("%s: %s %s: no sample matches", e.File, failed.Flag, failed.text())
-	near := spelling.Near(strings.Trim(failed.text(), "*?"), e.Names, most)
+	near := nearest(failed.text(), e.Names)
 	switch {
-	case len(near) > 0 && e.Kind != counts.CPU && e.Kind != counts.Interval:
-		text += "; did you mean " + strings.Join(near, ", ") + "?"
+	case near != "" && e.Kind != counts.CPU && e.Kind != counts.Interval:
+		text += near
 	case len(e.Names) > 0:
-		text += "; there are " + strings.Join(e.Names[:min(len(e.Names), most)], ", ")
-		if len(e.Names) > most {
+		text += "; there are " + strings.Join(e.Names[:min(len(e.Names), namesInMessage)], ", ")
+		if len(e.Names) > namesInMessage {
 			text += ", …"
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/sorting"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -76,6 +77,14 @@ func parseSymbol(text string) (*symbol, error) {
 
 // byPlace reports whether the symbol is an address or a line.
 func (s *symbol) byPlace() bool { return s.address || s.line > 0 }
+
+// filter leaves what has the symbol's address or line.
+func (s *symbol) filter() samples.Filter {
+	if s.line > 0 {
+		return samples.Filter{Lines: []string{strings.TrimPrefix(s.text, "./")}}
+	}
+	return samples.Filter{Addresses: []samples.Range{{From: s.from, To: max(s.from, s.to-min(s.to, 1))}}}
+}
 
 // A candidate is a function with samples.
 type candidate struct {
@@ -218,7 +227,11 @@ const (
 )
 
 func (s *symbol) ambiguous(list []candidate, t *counts.Table, clock int) error {
-	return fmt.Errorf("%s is the name, or a part of the names, of %d functions: %s", s.text, len(list), candidateNames(list, t, clock))
+	is := "the name, or a part of the names,"
+	if s.address {
+		is = "in the code"
+	}
+	return fmt.Errorf("%s is %s of %d functions: %s", s.text, is, len(list), candidateNames(list, t, clock))
 }
 
 // meanings are the functions that a symbol may mean, of the samples so far.
@@ -294,7 +307,11 @@ func (s *symbol) nothing(list []candidate, t *counts.Table, clock int) error {
 	if len(list) == 0 {
 		return fmt.Errorf("no samples in %s", s.module)
 	}
-	return fmt.Errorf("%w %s (one that was inlined belongs to those that call it); the most are in %s", ErrNoFunction, s.text, candidateNames(list, t, clock))
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.code.Function
+	}
+	return fmt.Errorf("%w %s (one that was inlined belongs to those that call it)%s; the most are in %s", ErrNoFunction, s.text, nearest(s.name, names), candidateNames(list, t, clock))
 }
 
 // candidateNames lists functions in a form that is a symbol again.
