@@ -41,7 +41,13 @@ func Late() {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		if room := room.Load(); room > 0 {
-			debug.SetMemoryLimit(max(room, int64(m.HeapAlloc+m.HeapAlloc/8)))
+			// The next collection is then at twice of what was in use at this one, which may be long ago.
+			debug.SetMemoryLimit(math.MaxInt64)
+			percent := debug.SetGCPercent(double)
+			runtime.ReadMemStats(&m)
+			debug.SetGCPercent(percent)
+			used := int64(m.NextGC / 2)
+			debug.SetMemoryLimit(max(room, used+used/8))
 			return double
 		}
 		if limited {
