@@ -51,7 +51,7 @@ func (y *Symbolizer) open(f *File) *image {
 }
 
 func (c Config) options(id string) object.Options {
-	o := object.Options{BuildID: id, Cache: c.Cache, Root: c.Root, Indexes: c.Indexes}
+	o := object.Options{BuildID: id, Cache: c.Cache, NoLines: c.NoLines, Root: c.Root, Indexes: c.Indexes}
 	for _, d := range c.Debug {
 		o.Debug = append(o.Debug, c.rooted(d))
 	}

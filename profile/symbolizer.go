@@ -30,6 +30,8 @@ type Config struct {
 	// Cache is how many bytes of line tables and inlined calls are kept for each
 	// file. 0: 64 MiB.
 	Cache int
+	// NoLines says that files and lines are not needed, neither in frames.
+	NoLines bool
 	// Ordered says that files are asked about one after the other: what was read of a file is
 	// given up with the first question about the next one.
 	Ordered bool

@@ -71,7 +71,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 		return err
 	}
 	defer recs.Close()
-	p, err := recs.Stacks(recorded.StackOptions{By: by.Code, Event: x.event, Memory: x.memory << 20, Filter: filter, Symbols: f.symbols, NoInline: f.noInline})
+	p, err := recs.Stacks(recorded.StackOptions{By: by.Code, Event: x.event, Memory: x.memory << 20, Filter: filter, Symbols: f.symbols, NoInline: f.noInline, NoLines: format.Names})
 	switch {
 	case errors.As(err, new(*recorded.SamplesError)):
 		return inputError(fmt.Errorf("%v; --format %s needs samples, as perf record takes them", err, c.format))

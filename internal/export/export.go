@@ -125,6 +125,7 @@ type Format struct {
 	Write  func(io.Writer, *Profile) (Omission, error)
 	Binary bool // it is not for terminals
 	Bare   bool // it has no room for notes, nor for what was left out
+	Names  bool // it has names of functions only, without files
 	One    bool // it has values of one type only, Profile.Default
 }
 
@@ -133,8 +134,8 @@ var Formats = []Format{
 	{Name: "pprof", Binary: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Omission{}, Pprof(w, p) }},
 	{Name: "speedscope", Bare: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Speedscope(w, p, "cyclestack") }},
 	{Name: "firefox", Write: Firefox},
-	{Name: "collapsed", Bare: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
-	{Name: "flamegraph", Write: FlameGraph},
+	{Name: "collapsed", Bare: true, Names: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
+	{Name: "flamegraph", Names: true, Write: FlameGraph},
 	{Name: "stacks", Write: Stacks},
 }
 
@@ -199,6 +200,9 @@ func clean(name string) string {
 // unprintable reports whether a character is invisible or changes how others are shown:
 // controls, line separators, marks of direction.
 func unprintable(r rune) bool {
+	if r >= ' ' && r <= '~' {
+		return false
+	}
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf, unicode.Co, unicode.Cs)
 }
 

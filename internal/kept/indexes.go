@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/sorting"
@@ -23,7 +24,8 @@ const (
 type Indexes struct {
 	cache func() (string, error)
 	once  sync.Once
-	dir   string // "" if there is none
+	dir   string       // "" if there is none
+	left  atomic.Int64 // bytes until it is pruned
 }
 
 // NewIndexes returns the indexes below a cache directory. It looks for the directory at the
@@ -85,7 +87,10 @@ func (x *Indexes) Write(name string, data []byte) {
 	if err != nil {
 		_ = os.Remove(f.Name())
 	}
-	x.prune()
+	if x.left.Add(-int64(len(data))) <= 0 {
+		x.left.Store(indexesMost / 16)
+		x.prune()
+	}
 }
 
 // prune removes what there is no room for.

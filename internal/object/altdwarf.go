@@ -134,7 +134,7 @@ func (a *altFile) read() error {
 	info, err := a.file.contents(".debug_info")
 	if err == nil {
 		var part map[string][]byte
-		a.data, part, err = a.file.dwarfData(info)
+		a.data, part, err = a.file.dwarfData(info, false)
 		a.str = part[".debug_str"]
 	}
 	return err

@@ -35,6 +35,9 @@ type dwarfInfo struct {
 	limit  int
 	names  map[entryKey]string // of functions, where they were looked up
 	rows   []lineRow           // room to read line tables into
+	found  []nodeRange         // likewise inlined calls
+	nodes  []inlineNode
+	pieces []piece
 
 	info   []byte              // what the entries are in
 	parts  map[string][]byte   // the other sections
@@ -105,16 +108,19 @@ func (o *Object) readDebug() error {
 		return nil
 	}
 	o.dwarf.info = info
-	if o.dwarf.data, o.dwarf.parts, err = f.dwarfData(info); err != nil {
+	if o.dwarf.data, o.dwarf.parts, err = f.dwarfData(info, !o.options.NoLines); err != nil {
 		return err
 	}
 	return o.indexUnits(info, f.ByteOrder)
 }
 
 // dwarfData opens the debug information of a file, and returns its other sections as well.
-func (f *elfFile) dwarfData(info []byte) (d *dwarf.Data, part map[string][]byte, err error) {
+func (f *elfFile) dwarfData(info []byte, lines bool) (d *dwarf.Data, part map[string][]byte, err error) {
 	part = map[string][]byte{}
 	for _, name := range append([]string{".debug_abbrev", ".debug_line", ".debug_ranges", ".debug_str"}, sectionsV5...) {
+		if name == ".debug_line" && !lines {
+			continue
+		}
 		if part[name], err = f.contents(name); err != nil {
 			return nil, nil, err
 		}

@@ -2,7 +2,7 @@ package object
 
 import (
 	"debug/elf"
-	"fmt"
+	"strconv"
 )
 
 // The encodings of .eh_frame_hdr that linkers write (Linux Standard Base, "The .eh_frame_hdr
@@ -37,7 +37,7 @@ func (o *Object) unwound(t *symbolTable) bool {
 		if !o.isCode(at) {
 			continue
 		}
-		t.addNamed(at, 0, fmt.Sprintf("%#x", at))
+		t.addNamed(at, 0, "0x"+strconv.FormatUint(at, 16))
 		found = true
 	}
 	return found

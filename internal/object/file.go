@@ -2,6 +2,7 @@ package object
 
 import (
 	"bytes"
+	"compress/zlib"
 	"debug/elf"
 	"fmt"
 	"io"
@@ -121,12 +122,30 @@ func (f *elfFile) contents(name string) ([]byte, error) {
 	if s.Size > limit {
 		return nil, fmt.Errorf("%s: section %s: %d bytes out of %d are not credible", f.path, name, s.Size, s.FileSize)
 	}
+	packed, err := f.packed(s)
 	data := make([]byte, s.Size)
-	if _, err := io.ReadFull(s.Open(), data); err != nil {
+	if err == nil {
+		_, err = io.ReadFull(packed, data)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: section %s: %w", f.path, name, err)
 	}
 	f.unloadSection(s)
 	return data, nil
+}
+
+// packed returns a reader of a section's contents. zlib's takes its bytes from memory, without a
+// buffer between.
+func (f *elfFile) packed(s *elf.Section) (io.Reader, error) {
+	head := 24
+	if f.Class == elf.ELFCLASS32 {
+		head = 12
+	}
+	data, err := f.raw(s)
+	if err != nil || len(data) < head || elf.CompressionType(f.ByteOrder.Uint32(data)) != elf.COMPRESS_ZLIB {
+		return s.Open(), err
+	}
+	return zlib.NewReader(bytes.NewReader(data[head:]))
 }
 
 // unloadSection gives up the memory of a section that was decompressed.

@@ -13,8 +13,8 @@ import (
 // An inlineTree has the functions of a unit with the calls inlined into them.
 type inlineTree struct {
 	nodes  []inlineNode
-	pieces []piece // by address: the innermost node; see symbolTable.pieces
-	files  []string
+	pieces []piece     // by address: the innermost node; see symbolTable.pieces
+	files  []string    // that call sites refer to by number; nil: not read
 	data   *dwarf.Data // what the nodes are of
 }
 
@@ -22,7 +22,7 @@ type inlineTree struct {
 type inlineNode struct {
 	parent   int32        // the node around it, or -1 for a function
 	origin   dwarf.Offset // of the entry that has the name
-	callFile int32        // into files, or -1
+	callFile int32        // into files, if there is such a one
 	callLine int32
 }
 
@@ -57,15 +57,19 @@ func (o *Object) inlinesOf(u *unit) *inlineTree {
 // A nodeRange is the addresses of a node.
 type nodeRange struct {
 	span
-	node  int32
-	depth int
+	node, depth int32
 }
 
 // readInlines reads the functions of a unit and the calls inlined into them.
 func (o *Object) readInlines(u *unit) error {
-	w := inlineWalk{object: o, tree: u.inlines, end: u.end, ranges: o.dwarf.data.Ranges}
-	w.readFiles(u)
-	u.inlines.data = o.dwarf.data
+	d := o.dwarf
+	w := inlineWalk{object: o, tree: u.inlines, end: u.end, ranges: d.data.Ranges, found: d.found[:0]}
+	w.tree.data, w.tree.nodes, w.tree.pieces = d.data, d.nodes[:0], d.pieces[:0]
+	defer func() {
+		t := w.tree
+		d.found, d.nodes, d.pieces = w.found, t.nodes, t.pieces
+		t.nodes, t.pieces = slices.Clone(t.nodes), slices.Clone(t.pieces)
+	}()
 	if s := o.splitOf(u); s != nil {
 		r := s.data.Reader()
 		r.Seek(s.first)
@@ -73,7 +77,7 @@ func (o *Object) readInlines(u *unit) error {
 	} else if s := o.skimmer(u); s != nil {
 		w.reader, w.ranges = s, s.unit.entryRanges
 	} else {
-		r := o.dwarf.data.Reader()
+		r := d.data.Reader()
 		r.Seek(u.position)
 		w.reader = r
 	}
@@ -95,22 +99,28 @@ type inlineWalk struct {
 	found  []nodeRange
 	// around has, for each entry that is open, the node that it belongs to or -1.
 	around []int32
-	depth  []int // of those nodes
+	depth  []int32 // of those nodes
 }
 
-// readFiles notes the names of the files that call sites refer to by number.
-func (w *inlineWalk) readFiles(u *unit) {
-	r, err := w.object.dwarf.data.LineReader(u.entry)
-	if err != nil || r == nil {
-		return
-	}
-	for _, f := range r.Files() {
-		name := ""
-		if f != nil {
-			name = u.source(f.Name)
+// callFile returns the name of a file that call sites refer to by number; "" if there is none.
+func (o *Object) callFile(u *unit, number int32) string {
+	t := u.inlines
+	if t.files == nil && !o.options.NoLines {
+		t.files = []string{}
+		if r, err := o.dwarf.data.LineReader(u.entry); err == nil && r != nil {
+			for _, f := range r.Files() {
+				name := ""
+				if f != nil {
+					name = u.source(f.Name)
+				}
+				t.files = append(t.files, name)
+			}
 		}
-		w.tree.files = append(w.tree.files, name)
 	}
+	if number < 0 || int(number) >= len(t.files) {
+		return ""
+	}
+	return t.files[number]
 }
 
 // walk reads entries up to the end of the unit.
@@ -148,7 +158,7 @@ func (w *inlineWalk) walk() error {
 	}
 }
 
-func (w *inlineWalk) current() (node int32, depth int) {
+func (w *inlineWalk) current() (node, depth int32) {
 	if n := len(w.around); n > 0 {
 		return w.around[n-1], w.depth[n-1]
 	}
@@ -156,7 +166,7 @@ func (w *inlineWalk) current() (node int32, depth int) {
 }
 
 // enter adds a function or an inlined call with code, and returns its node, or -1 without code.
-func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int) {
+func (w *inlineWalk) enter(e *dwarf.Entry, parent, depth int32) (int32, int32) {
 	if e.Tag == dwarf.TagSubprogram {
 		parent, depth = -1, 0
 	} else if parent < 0 || depth >= maxDepth {
@@ -171,7 +181,7 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 	if at, shared, ok := w.object.reference(e, dwarf.AttrAbstractOrigin); ok && !shared && e.Tag == dwarf.TagInlinedSubroutine {
 		n.origin = at // it has no name of its own
 	}
-	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok && file >= 0 && file < int64(len(w.tree.files)) {
+	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok && file >= 0 && file < 1<<31 {
 		n.callFile = int32(file)
 	}
 	if line, ok := e.Val(dwarf.AttrCallLine).(int64); ok && line > 0 && line < 1<<31 {
@@ -192,7 +202,7 @@ func (t *inlineTree) cut(ranges []nodeRange) {
 		if c := compare(a.low, b.low); c != 0 {
 			return c
 		}
-		return a.depth - b.depth
+		return int(a.depth - b.depth)
 	}
 	if !slices.IsSortedFunc(ranges, order) {
 		sorting.Stable(ranges, order)
@@ -224,7 +234,6 @@ func (t *inlineTree) cut(ranges []nodeRange) {
 		open = append(open, r)
 	}
 	closeUntil(^uint64(0))
-	t.pieces = slices.Clip(t.pieces)
 }
 
 func (t *inlineTree) lookup(addr uint64) int32 {
@@ -239,7 +248,11 @@ func (t *inlineTree) lookup(addr uint64) int32 {
 // inlined calls and, last, the function whose code it is. Where there is no
 // debug information it is one frame with the symbol, or none.
 func (o *Object) Frames(addr uint64) []Frame {
-	text := o.known(framesKept, addr, func() (text string) {
+	kind := framesKept
+	if o.options.NoLines {
+		kind = namesKept
+	}
+	text := o.known(kind, addr, func() (text string) {
 		for _, f := range o.frames(addr) {
 			text += f.Func + "\x00" + f.File + "\x00" + strconv.Itoa(f.Line<<1|truth(f.Inlined)) + "\x00"
 		}
@@ -325,10 +338,7 @@ func (o *Object) frames(addr uint64) []Frame {
 		for n := t.lookup(addr); n >= 0; n = t.nodes[n].parent {
 			node := t.nodes[n]
 			frames = append(frames, Frame{Func: o.functionName(t.data, node.origin), File: file, Line: line, Inlined: node.parent >= 0})
-			file, line = "", int(node.callLine)
-			if node.callFile >= 0 {
-				file = t.files[node.callFile]
-			}
+			file, line = o.callFile(u, node.callFile), int(node.callLine)
 		}
 	}
 	return o.outermost(frames, addr, file, line)

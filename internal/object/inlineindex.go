@@ -20,8 +20,16 @@ type Indexes interface {
 // that were asked for here, or by processes before. Others have frames and lines, as texts in
 // place of names, of the addresses that were asked for.
 type inlineIndex struct {
-	kept  indexData
-	fresh []indexPiece
+	kept   indexData
+	fresh  []freshPiece
+	names  []string // of those
+	number map[string]uint32
+}
+
+// A freshPiece is an indexPiece by the number of its name.
+type freshPiece struct {
+	span
+	name uint32
 }
 
 // An indexPiece is the addresses of a name.
@@ -154,10 +162,18 @@ func (x *inlineIndex) add(o *Object, addr uint64, u *unit) {
 
 // put adds a piece.
 func (x *inlineIndex) put(p indexPiece) {
-	if n := len(x.fresh); n > 0 && x.fresh[n-1].high == p.low && x.fresh[n-1].name == p.name {
+	if n := len(x.fresh); n > 0 && x.fresh[n-1].high == p.low && x.names[x.fresh[n-1].name] == p.name {
 		x.fresh[n-1].high = p.high
 	} else if n < mostPieces && p.low < p.high {
-		x.fresh = append(x.fresh, p)
+		name, ok := x.number[p.name]
+		if !ok {
+			if x.number == nil {
+				x.number = map[string]uint32{}
+			}
+			name = uint32(len(x.names))
+			x.number[p.name], x.names = name, append(x.names, p.name)
+		}
+		x.fresh = append(x.fresh, freshPiece{p.span, name})
 	}
 }
 
@@ -179,47 +195,93 @@ func (d *dwarfInfo) gap(addr uint64) span {
 
 // data returns the index with what was added, which is not needed again.
 func (x *inlineIndex) data() []byte {
-	list := x.fresh
 	for i := range x.kept.pieces {
 		if p, known := x.kept.piece(i); known {
-			list = append(list, p)
+			x.put(p)
 		}
 	}
-	if !slices.IsSortedFunc(list, func(a, b indexPiece) int { return compare(a.low, b.low) }) {
-		sort.Slice(list, func(i, j int) bool { return list[i].low < list[j].low }) // slices.SortFunc would be 9 kB of code
-	}
-	le := binary.LittleEndian
-	var addrs, number, text []byte
-	begins, names := []byte{0, 0, 0, 0}, map[string]uint32{}
-	add := func(addr uint64, n uint32) {
-		addrs, number = le.AppendUint64(addrs, addr), le.AppendUint32(number, n)
-	}
-	end := uint64(0)
-	for i, p := range list {
-		if p.low = max(p.low, end); p.low >= p.high {
-			continue
+	list, le := inRuns(x.fresh), binary.LittleEndian
+	each := func(add func(addr uint64, name int)) {
+		end := uint64(0)
+		for i, p := range list {
+			if p.low = max(p.low, end); p.low >= p.high {
+				continue
+			}
+			if i > 0 && p.low > end {
+				add(end, -1)
+			}
+			add(p.low, int(p.name))
+			end = p.high
 		}
-		if i > 0 && p.low > end {
-			add(end, indexUnknown)
-		}
-		n := uint32(indexNone)
-		if p.name != "" {
-			known := false
-			if n, known = names[p.name]; !known {
-				n = uint32(indexFirst + len(names))
-				names[p.name] = n
-				text = append(text, p.name...)
-				begins = le.AppendUint32(begins, uint32(len(text)))
+		add(end, -1)
+	}
+	pieces, size, used := 0, 0, 0
+	numbers := make([]uint32, len(x.names)) // in the order of their first pieces
+	each(func(_ uint64, name int) {
+		if pieces++; name >= 0 && numbers[name] == 0 {
+			if numbers[name] = indexNone; x.names[name] != "" {
+				numbers[name] = uint32(indexFirst + used)
+				used++
+				size += len(x.names[name])
 			}
 		}
-		add(p.low, n)
-		end = p.high
+	})
+	text := indexHeader + 12*pieces + 4*(used+1)
+	out := make([]byte, text, text+size)
+	le.PutUint32(out[copy(out, indexMark)+4:], uint32(pieces))
+	le.PutUint32(out[len(indexMark)+8:], uint32(used))
+	addrs := out[indexHeader:]
+	number, begins := addrs[8*pieces:], addrs[12*pieces:]
+	i, used := 0, 0
+	each(func(addr uint64, name int) {
+		n := uint32(indexUnknown)
+		if name >= 0 {
+			if n = numbers[name]; n == uint32(indexFirst+used) {
+				used++
+				out = append(out, x.names[name]...)
+				le.PutUint32(begins[4*used:], uint32(len(out)-text))
+			}
+		}
+		le.PutUint64(addrs[8*i:], addr)
+		le.PutUint32(number[4*i:], n)
+		i++
+	})
+	return Seal(out, len(indexMark))
+}
+
+// inRuns sorts pieces. They are runs of sorted ones, which are merged two by two.
+func inRuns(list []freshPiece) []freshPiece {
+	other := []freshPiece(nil)
+	for {
+		run := func(from int) int { // its end
+			for from++; from < len(list) && list[from-1].low <= list[from].low; {
+				from++
+			}
+			return min(from, len(list))
+		}
+		if run(0) == len(list) {
+			return list
+		}
+		out := slices.Grow(other[:0], len(list))
+		for at := 0; at < len(list); {
+			middle := run(at)
+			end := middle
+			if middle < len(list) {
+				end = run(middle)
+			}
+			a, b := list[at:middle], list[middle:end]
+			for len(a) > 0 && len(b) > 0 {
+				if b[0].low < a[0].low {
+					out, b = append(out, b[0]), b[1:]
+				} else {
+					out, a = append(out, a[0]), a[1:]
+				}
+			}
+			out = append(append(out, a...), b...)
+			at = end
+		}
+		list, other = out, list
 	}
-	add(end, indexUnknown)
-	out := append([]byte(indexMark), 0, 0, 0, 0)
-	out = le.AppendUint32(out, uint32(len(number)/4))
-	out = le.AppendUint32(out, uint32(len(names)))
-	return Seal(slices.Concat(out, addrs, number, begins, text), len(indexMark))
 }
 
 // Seal puts the checksum of what follows it into data at an offset, if there is room.
@@ -243,6 +305,7 @@ const (
 	inlineKept = iota
 	framesKept
 	linesKept
+	namesKept // frames without lines
 	keptKinds
 )
 

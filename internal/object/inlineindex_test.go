@@ -106,7 +106,10 @@ func changed(data []byte, at int) []byte {
 
 // FuzzInlineIndex has indexes of any contents, with a right checksum or not.
 func FuzzInlineIndex(f *testing.F) {
-	x := &inlineIndex{fresh: []indexPiece{{span{16, 32}, "one"}, {span{32, 40}, ""}, {span{64, 70}, "two"}}}
+	x := &inlineIndex{}
+	for _, p := range []indexPiece{{span{16, 32}, "one"}, {span{64, 70}, "two"}, {span{32, 40}, ""}} {
+		x.put(p)
+	}
 	f.Add(x.data(), uint64(20))
 	f.Add([]byte(indexMark), uint64(0))
 	f.Fuzz(func(t *testing.T, data []byte, addr uint64) {

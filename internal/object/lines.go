@@ -220,6 +220,9 @@ func lineIn(text string) (file string, line int) {
 }
 
 func (o *Object) line(addr uint64) (file string, line int, until uint64) {
+	if o.options.NoLines {
+		return "", 0, math.MaxUint64
+	}
 	d := o.lineInfo()
 	u, until := d.unitTo(addr)
 	if u == nil {

@@ -43,6 +43,8 @@ type Options struct {
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
+	// NoLines says that files and lines are not needed, neither in frames.
+	NoLines bool
 	// Indexes keep the symbols and an index of the inlined calls; nil for none.
 	Indexes Indexes
 }

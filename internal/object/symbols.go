@@ -491,6 +491,7 @@ func (t *symbolTable) extend(o *Object, i int) {
 // cut makes the pieces: where symbols overlap, the one that starts last counts.
 func (t *symbolTable) cut() {
 	var open []int32 // symbols that contain the current address, outer ones first
+	t.pieces = make([]piece, 0, 2*len(t.entries))
 	add := func(addr uint64, e int32) {
 		if n := len(t.pieces); n > 0 && t.pieces[n-1].addr == addr {
 			t.pieces[n-1].entry = e

@@ -29,6 +29,7 @@ type StackOptions struct {
 	Filter   Filter
 	Symbols  profile.Config
 	NoInline bool // inlined calls are part of the function around them
+	NoLines  bool // functions need no files
 	Cgroups  bool // stacks are split by cgroup, too
 	// Intervals makes the pieces of the profile: the stacks of each interval.
 	Intervals bool
@@ -71,10 +72,11 @@ type stacks interface {
 // A stackReport is the making of a profile.
 type stackReport struct {
 	placeReport
-	stacks stacks
-	event  string
-	memory int
-	within counts.By // what else stacks are split by
+	stacks  stacks
+	event   string
+	memory  int
+	noLines bool
+	within  counts.By // what else stacks are split by
 }
 
 // Stacks returns the profile of the first recording. It must be closed.
@@ -82,7 +84,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	if o.By == counts.Run {
 		o.By = counts.Function
 	}
-	e := &stackReport{event: o.Event, memory: o.Memory, placeReport: placeReport{Recordings: r, file: r.Names[0],
+	e := &stackReport{event: o.Event, memory: o.Memory, noLines: o.NoLines, placeReport: placeReport{Recordings: r, file: r.Names[0],
 		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols, Interval: o.Interval}}}
 	if o.Cgroups {
 		e.within = e.within.With(counts.Cgroup)
@@ -110,7 +112,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, Within: e.within, Interval: e.o.Interval, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, Within: e.within, Interval: e.o.Interval, StackMemory: e.memory, NoInline: e.o.NoInline, NoLines: e.noLines, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {
@@ -265,17 +267,16 @@ func (e *stackReport) first(t *counts.Table, nodes int, columns []int) int {
 
 // all yields the stacks with their values.
 func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*export.Stack] {
-	frames := map[*samples.Frame]*export.Frame{}
 	return func(yield func(*export.Stack) bool) {
 		out := &export.Stack{}
 		for s := range e.stacks.All() {
 			out.Thread, out.Cgroup, out.Frames, out.Same, out.Number = s.Thread, s.Cgroup, out.Frames[:s.Same], s.Same, s.Number
 			out.Values, out.Bottleneck = out.Values[:0], ""
 			for _, f := range s.Frames[s.Same:] {
-				x := frames[f]
-				if x == nil {
+				x, ok := f.Shown.(*export.Frame)
+				if !ok {
 					x = frameOf(f)
-					frames[f] = x
+					f.Shown = x
 				}
 				out.Frames = append(out.Frames, x)
 			}

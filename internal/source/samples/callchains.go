@@ -248,7 +248,9 @@ func (s *Stacks) find() {
 	for i := range c.waiting {
 		w := &c.waiting[i]
 		if w.number, _, _ = c.look(w.key); w.number == 0 {
-			for n, i := w.leaf, 0; n > 0 && i < 6; i++ {
+			leaf := &c.hashed[w.leaf]
+			c.touched += uint64(s.code.touch(leaf.place()))
+			for n, i := leaf.outer, 0; n > 0 && i < 5; i++ {
 				h := &c.hashed[n]
 				if h.call > 0 {
 					break
@@ -341,7 +343,10 @@ func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
 	hashed := c.hashed[from:]
 	for i := range hashed {
 		l := &s.chain[len(s.chain)-1-i]
-		place := s.code.placeOf(&in, *l)
+		place, ok := s.code.near(&in, l)
+		if !ok {
+			place = s.code.placeOf(&in, *l)
+		}
 		hash = place.hash(hash)
 		hashed[i] = hashedCall{offset: place.offset, hash: hash, file: place.file, outer: leaf}
 		leaf = int32(from + i)

@@ -162,6 +162,16 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 	return codePlace{at.Offset, w.file}
 }
 
+// near is placeOf for the mappings that are remembered. It is small enough to be inlined.
+func (c *windows) near(in *codeSpace, l *link) (codePlace, bool) {
+	w, space := &c.kernel, in.kernel
+	if l.mode == profile.User {
+		w, space = &c.user[(l.place>>21+uint64(in.user)*7)%userWindows], in.user
+	}
+	at := l.place - w.low
+	return codePlace{w.offset + at, w.file}, at < w.length && w.space == space && l.mode-profile.Kernel <= 1
+}
+
 // placeOf returns the place of a link.
 func (c *codes) placeOf(in *codeSpace, l link) codePlace {
 	if l.mode == truncatedMode {

@@ -39,6 +39,9 @@ type Options struct {
 	// the same in both cases.
 	NoInline bool
 
+	// NoLines says that functions of stacks need no files. It is for ReadStacks.
+	NoLines bool
+
 	// Accesses is for ReadMemory: it hands on all loads and stores whose address is known,
 	// with or without a latency.
 	Accesses bool

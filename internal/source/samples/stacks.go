@@ -31,6 +31,7 @@ type Frame struct {
 	Kernel   bool   // the kernel's code
 	cgroup   uint64 // of a ThreadFrame
 	Inlined  bool   // its code is part of the next outer frame's
+	Shown    any    // what the reader of the stacks makes of it
 }
 
 // A FrameKind says what a frame is.
@@ -393,7 +394,7 @@ func (s *Stacks) begin(rec *perfdata.Sample) {
 		s.brief, s.chained = make([]perfdata.FlatSample, 0, scannedTogether), make([]perfdata.Words, scannedTogether)
 	}
 	if !s.r.keep.code() && s.unwind.unwinder == nil { // places are looked up file by file
-		s.r.opts.Symbols.Ordered = true
+		s.r.opts.Symbols.Ordered, s.r.opts.Symbols.NoLines = true, s.r.opts.NoLines && s.r.opts.By == counts.Function
 		s.r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
 		s.r.symbols = profile.NewSymbolizer(s.r.opts.Symbols) // nothing was asked before
 		s.r.places.symbols = s.r.functions()
@@ -706,7 +707,10 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 	if by == counts.Function && (s.r.opts.NoInline || !symbols.Inlined(at)) {
 		list, ok := s.functions[f]
 		if !ok {
-			source, _ := symbols.Line(profile.Place{File: at.File, Offset: f.Offset})
+			source := ""
+			if !s.r.opts.Symbols.NoLines {
+				source, _ = symbols.Line(profile.Place{File: at.File, Offset: f.Offset})
+			}
 			list = []int32{s.frame(frameKey{file: at.File, name: f.Name, source: source, addr: f.Addr})}
 			s.functions[f] = list
 		}
