@@ -247,10 +247,11 @@ type parts3 struct {
 }
 
 // whole returns the code of a block without a last instruction that is not whole. One that goes on in the
-// next page is a block of its own. QEMU 7.2 has its first part at the end of the block before.
+// next page is a block of its own. QEMU 7.2 has its first part at the end of the block before. It reads up to
+// mostRead bytes at a time.
 func (l *library) whole(addr uint64, code []byte, sizes []int) ([]byte, []int) {
 	last := len(sizes) - 1
-	if last == 0 || (addr+uint64(len(code)))%4096 != 0 {
+	if last == 0 || -(addr+uint64(len(code)))%4096 >= mostRead {
 		return code, sizes
 	}
 	before := len(code) - sizes[last]
@@ -259,6 +260,9 @@ func (l *library) whole(addr uint64, code []byte, sizes []int) ([]byte, []int) {
 	}
 	return code[:before], sizes[:last]
 }
+
+// mostRead is the size of the largest constant.
+const mostRead = 8
 
 // instructions finds or makes those of a block, and appends their numbers to a list. Sizes are those of
 // QEMU's decoder. It returns nil if there are too many.

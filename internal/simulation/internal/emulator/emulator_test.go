@@ -388,7 +388,8 @@ func TestWhole(t *testing.T) {
 		want  int
 	}{
 		{0x1ffb, []byte{0x90, 0x66, 0x0f, 0x70, 0xc0}, []int{1, 4}, 1}, // nop; pshufd without its constant
-		{0x1ffa, []byte{0x90, 0x66, 0x0f, 0x70, 0xc0}, []int{1, 4}, 2}, // somewhere else it is unknown code
+		{0x1ff3, []byte{0x90, 0x66, 0x0f, 0x70, 0xc0}, []int{1, 4}, 2}, // somewhere else it is unknown code
+		{0x1ffc, []byte{0x90, 0xe8}, []int{1, 1}, 1},                   // nop; call: QEMU reads its four further bytes at a time
 		{0x1ffd, []byte{0x90, 0x31, 0xc0}, []int{1, 2}, 2},             // nop; xor %eax,%eax
 		{0x1ffc, []byte{0x66, 0x0f, 0x70, 0xc0, 0}, []int{5}, 1},
 	} {

@@ -58,10 +58,10 @@ func (p *process) unsupported() (e *valgrind.UnsupportedError, certain bool) {
 // evex is the first byte of 64-bit instructions of AVX-512.
 const evex = 0x62
 
-// latestOf reads which block a process executed last, from the end of the file of its counts.
+// latestOf reads which block a process executed last: the count of block 0, by the first thread.
 func latestOf(f *os.File) uint32 {
-	var entry [slots * 8]byte
-	if _, err := f.ReadAt(entry[:], maxBlocks*int64(len(entry))); err != nil {
+	var entry [8]byte
+	if _, err := f.ReadAt(entry[:], 0); err != nil {
 		return 0
 	}
 	return uint32(binary.LittleEndian.Uint64(entry[:]))

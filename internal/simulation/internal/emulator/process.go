@@ -149,7 +149,7 @@ func (p *process) rest() {
 	}
 	defer f.Close()
 	var size [8]byte
-	const at = (maxBlocks + 1) * slots * 8
+	const at = maxBlocks * slots * 8
 	if _, err := f.ReadAt(size[:], at); err != nil {
 		return
 	}

@@ -36,11 +36,12 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_API;
 enum { FAST, WARM, DETAIL };                   /* what a thread writes */
 enum { ACCESS, BLOCK, MISS, MARK };            /* the low two bits of a word */
 enum { MARK_MODE, MARK_BACK, MARK_VALUE };     /* the next three bits of a MARK */
-/* DIRTY for a store: QEMU has that bit at this place, and a function that takes longer. Callbacks
+/* 1 for a store: QEMU has that bit at this place, and a function that takes longer. Callbacks
    for loads or stores alone get others in QEMU 7.2. */
-#define WRITTEN(info) ((info) >> 17 & DIRTY)
+#define WRITTEN(info) ((info) >> 17 & 1)
 enum { PAST = 7 << 2 };                        /* in place of the size: a store past the caches */
-enum { DIRTY = 1 };                            /* the low bit of a line in the cache */
+enum { DIRTY = 63 };                           /* the low bits of a line's address in the cache, all or none */
+#define NEVER UINT64_MAX                       /* no line that a program can access */
 enum { FIXED = 0x10 };                         /* MAP_FIXED of Linux on all of these processors */
 
 enum {
@@ -48,8 +49,11 @@ enum {
 	PAGE = 4096,                           /* what can be read of the program's memory, or not */
 	LINE_BITS = 6,                         /* of an address within a line */
 	MAX_SETS = 512, MAX_WAYS = 16,         /* of the first-level cache */
+	QUICK = 2048,                          /* lines that are found by their address */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	PLACE_BITS = 9, MAX_INSNS = 1 << PLACE_BITS, /* of a block */
+	NUMBER_BITS = 32,                      /* of an instruction */
+	BLOCK_BITS = 16,                       /* of the clock, for a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
 	LEAST_GAP = 300,                       /* blocks between samples at the beginning */
 	GROWTH = 16,                           /* the gap grows by one block for so many that were passed */
@@ -63,17 +67,25 @@ struct block {
 	uint32_t first;                        /* number of its first instruction, of all of the process */
 };
 
+struct line {                                  /* in the first-level cache */
+	uint64_t at, used;                     /* its address, with DIRTY; when it was used last */
+};
+
 struct thread {
+	/* What callbacks need: */
+	uint64_t now, until;                   /* the clock, of blocks and their accesses; when a sample begins. In one each block is late */
+	uint64_t *counts;                      /* its own, in the shared file */
+	struct line quick[QUICK];              /* lines that are in the cache, by address: few others have their place; in windows none */
+	/* And what the others do: */
 	struct thread *next;
-	int fd, mode, slot;
-	int64_t left;                          /* blocks until the next mode */
+	int fd, slot, mode;
+	uint64_t last;                         /* when an instruction had one of several accesses */
+	int64_t rest;                          /* blocks of a sample until the next mode */
 	int64_t each, warm;                    /* blocks for each sample, at present; how many are for the predictor */
-	uint64_t *counts, *latest;             /* its own, in the shared file */
 	uint64_t random;
 	unsigned n;
 	uint64_t streamed;                     /* the line that was last stored past the caches */
-	uint64_t first[MAX_SETS];              /* the first-level cache: of each set the line used last */
-	uint64_t older[MAX_SETS][MAX_WAYS - 1]; /* and the others, in this order */
+	struct line lines[MAX_SETS][MAX_WAYS]; /* used is older than in quick */
 	uint64_t buffer[BUFFER];
 };
 
@@ -87,8 +99,7 @@ static struct {
 
 /* What is in a file that the reader reads: it stays if the program is killed. */
 struct shared {
-	uint64_t counts[SLOTS][MAX_BLOCKS];    /* executions, by thread and block */
-	uint64_t latest[SLOTS];                /* the block that was executed last */
+	uint64_t counts[SLOTS][MAX_BLOCKS];    /* executions, by thread and block; of block 0 the block that was executed last */
 	uint64_t n_said;                       /* bytes of the messages that were not sent yet */
 	char said[1 << 16];
 };
@@ -105,8 +116,10 @@ static unsigned long clock_reads, timers;      /* system calls that read the tim
 static bool readable;                          /* the program's addresses are this process's: what it loads can be read */
 static bool asks;                              /* and has code that asks for lines, at addresses made of that */
 static bool remapped = true;                   /* the mappings are to be read again */
-static __thread struct thread *me __attribute__((tls_model("initial-exec")));
+static struct thread nobody;                   /* before a thread's first block: it has no time left, and no lines */
+static __thread struct thread *me __attribute__((tls_model("initial-exec"))) = &nobody;
 
+enum access { OTHER, LOAD, STORE };             /* none, any or several; one load; one store */
 struct mapping { uint64_t start, end; bool file; };
 static struct mapping mappings[4096];
 static unsigned n_mappings;
@@ -265,27 +278,71 @@ static int64_t gap(struct thread *t)
 	return mean / 2 + next_random(&t->random) % (mean + 1);
 }
 
-static __attribute__((noinline)) void set_mode(struct thread *t, int mode)
+static inline bool same_line(uint64_t a, uint64_t b)
+{
+	return (a ^ b) <= DIRTY;
+}
+
+static inline struct line *quick(struct thread *t, uint64_t addr)
+{
+	return &t->quick[addr >> LINE_BITS & (QUICK - 1)];
+}
+
+static inline struct line *set_of(struct thread *t, uint64_t addr)
+{
+	return t->lines[addr >> LINE_BITS & (options.sets - 1)];
+}
+
+/* Returns the time of an access. Instructions of a block are in order. */
+static inline uint64_t when(struct thread *t, uint64_t in)
+{
+	return t->now + (uint16_t)(in << (BLOCK_BITS - PLACE_BITS));
+}
+
+/* Returns the time of one of several accesses. */
+static inline uint64_t when_one(struct thread *t, uint64_t in)
+{
+	uint64_t at = when(t, in);
+	return t->last = at > t->last ? at : t->last + 1;
+}
+
+/* Takes a line out of the quick ones, if there is one. */
+static void slow(struct thread *t, struct line *q)
+{
+	struct line *set = set_of(t, q->at);
+	for (unsigned i = 0; i < options.ways; i++)
+		if (set[i].at == q->at)
+			set[i].used = q->used;
+	q->at = NEVER;
+}
+
+static void set_mode(struct thread *t, int mode)
 {
 	t->mode = mode;
-	t->left = mode == DETAIL ? options.detail : mode == WARM ? t->warm : gap(t);
+	t->rest = mode == DETAIL ? options.detail : t->warm;
+	t->until = mode == FAST ? t->now + ((uint64_t)gap(t) << BLOCK_BITS) : 0;
+	for (unsigned i = 0; i < QUICK && mode == DETAIL; i++) /* all accesses are written */
+		slow(t, &t->quick[i]);
 	put(t, MARK | MARK_MODE << 2 | (uint64_t)mode << 5 | (mode == WARM ? (uint64_t)t->each << 7 | (uint64_t)t->warm << 40 : 0));
 	if (mode == FAST)
 		flush(t);
 }
 
-static __attribute__((noinline)) struct thread *start_thread(unsigned cpu)
+/* Returns this thread, and begins it. */
+static struct thread *thread_of(unsigned cpu)
 {
+	if (me != &nobody)
+		return me;
 	struct thread *t = calloc(1, sizeof *t);
 	if (!t)
 		_exit(125);
 	t->fd = -1;
 	t->slot = cpu % SLOTS;
 	t->counts = shared->counts[t->slot];
-	t->latest = &shared->latest[t->slot];
+	memset(t->quick, NEVER & 0xff, sizeof t->quick);
 	t->random = options.random + cpu * 0x9e3779b97f4a7c15u;
 	int64_t mean = plan(t);
-	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % mean);
+	t->until = (uint64_t)(cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % mean)) << BLOCK_BITS;
 	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
@@ -293,36 +350,39 @@ static __attribute__((noinline)) struct thread *start_thread(unsigned cpu)
 	return me = t;
 }
 
-/* Writes that a block is executed, or begins the next mode. */
-static __attribute__((noinline)) void sampled(struct thread *t, uint64_t id)
+/* Begins a block of a thread that has no time left, or the first one. */
+static __attribute__((noinline)) void on_late_block(unsigned cpu, uint64_t id)
 {
-	if (t->left == 0)
-		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
+	struct thread *t = me;
+	if (t == &nobody)
+		(t = thread_of(cpu))->now += 1 << BLOCK_BITS;
+	t->counts[id]++;
+	t->counts[0] = id;
+	if (t->now < t->until)
+		return;
+	if (t->mode == FAST)
+		set_mode(t, WARM);
+	else if (--t->rest == 0)
+		set_mode(t, t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
 		put(t, id << 2 | BLOCK);
 }
 
-static __attribute__((noinline)) void first_block(unsigned cpu, uint64_t id)
+/* Reports whether a block has begun. It is counted, if its thread has time left. */
+static inline bool begun(uint64_t id)
 {
-	struct thread *t = start_thread(cpu);
+	struct thread *t = me;
+	if (__builtin_expect((t->now += 1 << BLOCK_BITS) >= t->until, 0))
+		return false;
 	t->counts[id]++;
-	*t->latest = id;
-	if (--t->left == 0)
-		sampled(t, id);
+	t->counts[0] = id;
+	return true;
 }
 
 static void on_block(unsigned cpu, void *data)
 {
-	uint64_t id = (uintptr_t)data;
-	struct thread *t = me;
-	if (__builtin_expect(!t, 0)) {
-		first_block(cpu, id);
-		return;
-	}
-	t->counts[id]++;
-	*t->latest = id;
-	if (__builtin_expect((--t->left == 0) | t->mode, 0))
-		sampled(t, id);
+	if (!begun((uintptr_t)data))
+		on_late_block(cpu, (uintptr_t)data);
 }
 
 /* Reads the program's memory; the size that could be read. */
@@ -340,7 +400,7 @@ static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t 
 	unsigned size = qemu_plugin_mem_size_shift(info);
 	put(t, vaddr << 15 | (in & (MAX_INSNS - 1)) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 | (uint64_t)(size > 6 ? 6 : size) << 2 | kind);
 	if (t->mode == FAST)
-		put(t, in >> PLACE_BITS);
+		put(t, (uint32_t)(in >> PLACE_BITS));
 	if (t->mode == DETAIL && asks && size <= 3 && !qemu_plugin_mem_is_store(info)) {
 		uint64_t value = 0; /* another thread may have unmapped it */
 		if (peek(vaddr, &value, (size_t)1 << size) == (size_t)1 << size) {
@@ -350,47 +410,109 @@ static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t 
 	}
 }
 
-/* Looks up a line that is not the latest of its set. */
+/* Returns the line of a set that was used least recently, and takes it out of the quick ones. */
+static struct line *oldest(struct thread *t, struct line *set)
+{
+	struct line *found = set;
+	uint64_t least = UINT64_MAX;
+	for (unsigned i = 0; i < options.ways; i++) {
+		struct line *q = quick(t, set[i].at);
+		uint64_t used = q->at == set[i].at ? q->used : set[i].used;
+		if (used < least)
+			least = used, found = &set[i];
+	}
+	struct line *q = quick(t, found->at);
+	if (q->at == found->at)
+		q->at = NEVER;
+	return found;
+}
+
+/* Looks up a line that is none of the quick ones. */
 static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t in)
 {
-	struct thread *t = me;
-	if (__builtin_expect(!t, 0))
-		t = start_thread(cpu);
-	uint64_t line = vaddr >> LINE_BITS, set = line & (options.sets - 1), *older = t->older[set];
-	uint64_t want = line << 1 | DIRTY, found = t->first[set];
-	for (unsigned i = 0, others = options.ways - 1; i < others && (found | DIRTY) != want; i++) {
-		uint64_t next = older[i]; /* those used later move by one place */
-		older[i] = found;
-		found = next;
+	struct thread *t = thread_of(cpu);
+	struct line *set = set_of(t, vaddr), *line = NULL;
+	for (unsigned i = 0; i < options.ways; i++)
+		if (same_line(set[i].at, vaddr))
+			line = &set[i];
+	bool held = line;
+	if (!held)
+		line = oldest(t, set);
+	uint64_t before = line->at;
+	line->at = WRITTEN(info) ? vaddr | DIRTY : held ? before : vaddr & ~(uint64_t)DIRTY;
+	line->used = when_one(t, in);
+	if (t->mode != DETAIL) {
+		struct line *q = quick(t, vaddr);
+		if (!same_line(q->at, vaddr))
+			slow(t, q);
+		*q = *line;
+		if (held)
+			return;
 	}
-	bool held = (found | DIRTY) == want;
-	t->first[set] = (held ? found : line << 1) | WRITTEN(info);
-	if (held && t->mode != DETAIL)
-		return;
 	write_access(t, info, vaddr, in, held ? ACCESS : MISS);
-	if (!held && found & DIRTY)
-		put(t, MARK | MARK_BACK << 2 | found >> 1 << 5);
+	if (!held && before & DIRTY)
+		put(t, MARK | MARK_BACK << 2 | before >> LINE_BITS << 5);
 }
 
 /* A store past the caches: of several to a line the first is written. */
 static void on_past(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
-	struct thread *t = me;
-	if (!t)
-		t = start_thread(cpu);
+	struct thread *t = thread_of(cpu);
 	bool same = t->streamed == vaddr >> LINE_BITS;
 	t->streamed = vaddr >> LINE_BITS;
 	if (!same || t->mode == DETAIL)
 		write_access(t, info, vaddr, (uintptr_t)data, t->mode == FAST ? MISS | PAST : MISS);
 }
 
-/* The line used last of a set needs no more than this, and most accesses are to such lines. */
+/* Most accesses are to quick lines. */
+static void on_load(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct line *q = quick(me, vaddr);
+	if (__builtin_expect(same_line(q->at, vaddr), 1))
+		q->used = when(me, (uintptr_t)data);
+	else
+		look_up(cpu, info, vaddr, (uintptr_t)data);
+}
+
+static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct line *q = quick(me, vaddr);
+	if (__builtin_expect(q->at == (vaddr | DIRTY), 1))
+		q->used = when(me, (uintptr_t)data);
+	else
+		look_up(cpu, info, vaddr, (uintptr_t)data);
+}
+
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
-	struct thread *t = me;
-	uint64_t line = vaddr >> LINE_BITS, written = WRITTEN(info);
-	if (__builtin_expect(!t || t->first[line & (options.sets - 1)] - (line << 1 | written) > !written || t->mode == DETAIL, 0))
+	struct line *q = quick(me, vaddr);
+	if (__builtin_expect(same_line(q->at, vaddr) && WRITTEN(info) <= (q->at & 1), 1))
+		q->used = when_one(me, (uintptr_t)data);
+	else
 		look_up(cpu, info, vaddr, (uintptr_t)data);
+}
+
+/* The first access of a block, by an instruction that has one: it begins the block. */
+static __attribute__((noinline)) void late_first(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t data)
+{
+	on_late_block(cpu, data >> (PLACE_BITS + NUMBER_BITS));
+	look_up(cpu, info, vaddr, data);
+}
+
+static void on_first_load(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	if (begun((uintptr_t)data >> (PLACE_BITS + NUMBER_BITS)))
+		on_load(cpu, info, vaddr, data);
+	else
+		late_first(cpu, info, vaddr, (uintptr_t)data);
+}
+
+static void on_first_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	if (begun((uintptr_t)data >> (PLACE_BITS + NUMBER_BITS)))
+		on_store(cpu, info, vaddr, data);
+	else
+		late_first(cpu, info, vaddr, (uintptr_t)data);
 }
 
 /* Returns the known mapping of an address, or NULL. */
@@ -523,6 +645,44 @@ static bool in_registers(const unsigned char *code, size_t n)
 	return false;
 }
 
+/* Returns the access of an x86 instruction, if it surely has one, without a helper of QEMU. Those of SSE and AVX
+   have several in QEMU. */
+static enum access simple(const unsigned char *code, size_t n)
+{
+	if (!options.x86)
+		return OTHER;
+	while (n > 1 && (*code == 0x66 || *code == 0x64 || *code == 0x65 || (*code & 0xf0) == 0x40))
+		code++, n--;
+	unsigned op = *code, modrm = n > 1 ? code[1] : 0xc0, which = modrm >> 3 & 7;
+	if (op == 0x0f) { /* CMOV, MOVZX, MOVSX, IMUL; SET */
+		op = modrm;
+		if (n < 3 || code[2] >> 6 == 3)
+			return OTHER;
+		return op >> 4 == 4 || (op & 0xf6) == 0xb6 || op == 0xaf ? LOAD : op >> 4 == 9 ? STORE : OTHER;
+	}
+	if (op >> 3 == 10 || op == 0x68 || op == 0x6a) /* PUSH */
+		return STORE;
+	if (op >> 3 == 11 || op == 0xc9) /* POP, LEAVE */
+		return LOAD;
+	if (modrm >> 6 == 3)
+		return OTHER;
+	if (op < 0x40)
+		return (op & 7) == 2 || (op & 7) == 3 || op >> 1 == 0x1c ? LOAD : OTHER; /* also CMP */
+	switch (op) {
+	case 0x80: case 0x81: case 0x83: /* CMP */
+		return which == 7 ? LOAD : OTHER;
+	case 0xf6: case 0xf7: /* TEST */
+		return which < 2 ? LOAD : OTHER;
+	case 0x63: case 0x69: case 0x6b: case 0x84: case 0x85: case 0x8a: case 0x8b:
+		return LOAD;
+	case 0x88: case 0x89:
+		return STORE;
+	case 0xc6: case 0xc7:
+		return which == 0 ? STORE : OTHER;
+	}
+	return OTHER;
+}
+
 static char *put_hex(char *at, uint64_t v)
 {
 	int bits = v ? (63 - __builtin_clzll(v)) & ~3 : 0;
@@ -580,20 +740,36 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	return b;
 }
 
+/* The block begins with a callback of its own, or in that of its first access. The last instruction is none of
+   the simple ones: it may be the first part of one that goes on in the next page, which QEMU 7.2 has here and does
+   not execute. Or what QEMU writes for a signal may be taken as its accesses. */
 static void on_translation(CALLBACK(struct qemu_plugin_tb *tb))
 {
 	pthread_mutex_lock(&lock);
 	struct block *b = block_of(tb);
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
+	bool begun = false;
 	const unsigned char *at = code;
 	for (size_t i = 0; i < b->n; at += sizes[i++]) {
 		if (in_registers(at, sizes[i]))
 			continue;
-		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t number = b->id ? b->first + i : UINT32_MAX;
-		qemu_plugin_register_vcpu_mem_cb(in, streams(at, sizes[i]) ? on_past : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-			(void *)(uintptr_t)(number << PLACE_BITS | i));
+		void (*callback)(unsigned, qemu_plugin_meminfo_t, uint64_t, void *) = streams(at, sizes[i]) ? on_past : on_access;
+		uint64_t data = (b->id ? b->first + i : UINT32_MAX) << PLACE_BITS | i;
+		switch (i + 1 < b->n ? simple(at, sizes[i]) : OTHER) {
+		case LOAD: callback = begun ? on_load : on_first_load; break;
+		case STORE: callback = begun ? on_store : on_first_store; break;
+		case OTHER:
+			if (!begun)
+				qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
+			begun = true;
+		}
+		if (!begun)
+			data |= (uint64_t)b->id << (PLACE_BITS + NUMBER_BITS);
+		begun = true;
+		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), callback, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+			(void *)(uintptr_t)data);
 	}
+	if (!begun)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -728,11 +904,11 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	}
 	if (got < (ssize_t)sizeof(Elf64_Ehdr) || !runs_here(head))
 		return;
-	struct thread *t = me;
+	struct thread *t = me == &nobody ? NULL : me;
 	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,sets=%llu,ways=%llu,period=%lld,warm=%lld,detail=%lld,windows=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
 		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (unsigned long long)options.sets,
 		(unsigned long long)options.ways, (long long)options.period, (long long)options.warm,
-		(long long)options.detail, (long long)options.windows, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
+		(long long)options.detail, (long long)options.windows, t && t->mode == FAST ? (long long)(t->until - t->now) >> BLOCK_BITS : 1LL, (unsigned long long)(t ? t->random : 1),
 		escaped(options.cpu), escaped(options.plugin));
 	*--from = path;
 	*--from = (char *)name;
@@ -783,7 +959,7 @@ static void on_syscall(CALLBACK(unsigned cpu, int64_t number, uint64_t a, uint64
 static void on_thread_end(CALLBACK(unsigned cpu))
 {
 	struct thread *t = me;
-	if (!t)
+	if (t == &nobody)
 		return;
 	pthread_mutex_lock(&lock);
 	flush_locked(t);
@@ -795,7 +971,7 @@ static void on_thread_end(CALLBACK(unsigned cpu))
 	pthread_mutex_unlock(&lock);
 	if (t->fd >= 0)
 		close(t->fd);
-	me = NULL;
+	me = &nobody;
 	free(t);
 }
 
@@ -812,7 +988,7 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
 	send_said();
-	if (me)
+	if (me != &nobody)
 		flush_locked(me);
 }
 
@@ -840,11 +1016,12 @@ static void in_child(void)
 		t->fd = -1;
 		t->n = 0;
 	}
-	threads = me;
-	if (me) {
+	threads = NULL;
+	if (me != &nobody) {
+		threads = me;
 		me->next = NULL;
 		me->mode = FAST; /* as the reader takes a thread to begin; the sample is its parent's */
-		me->left = gap(me);
+		me->until = me->now + ((uint64_t)gap(me) << BLOCK_BITS);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -877,6 +1054,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1 || options.windows < 1 ||
 		options.sets < 1 || options.sets > MAX_SETS || options.sets & (options.sets - 1) || options.ways < 1 || options.ways > MAX_WAYS)
 		return 1;
+	memset(nobody.quick, NEVER & 0xff, sizeof nobody.quick);
 	open_counts();
 	open_passed();
 	hello("exec", (int)getppid());
