@@ -64,143 +64,200 @@ const (
 	allFlags = 1<<flagBits - 1
 )
 
-// A cache is one level: the entries of each set, in the order of their use if it is kept.
-// Entries are short, because the simulation of large caches waits for their own misses.
+// A cache is one level that replaces the line used longest ago.
 type cache struct {
-	entries []uint32
-	ways    int
+	sets    []set
+	mask    uint64 // of the number of a set
 	setBits uint
-	random  uint32 // if the order is not kept: the state of the choice of lines to replace
+	end     uint   // bits of an order less one way
+	all     uint64 // bits of an order
 }
 
-// newCache returns a cache of so many lines. Ordered says that the line used longest ago is
-// replaced, and not any.
-func newCache(lines, ways int, ordered bool) cache {
+// A set is lines. The tags are 7 bits of each, so that 8 lines are compared at a time. All that
+// 8 ways have is in one line of this machine's caches.
+type set struct {
+	tags    [2]uint64 // bytes; 0 is no line
+	order   uint64    // ways, 4 bits each: the one used last is in the lowest
+	entries [mostIn]uint32
+	from    [mostIn]uint8 // of the second level: the low bits of each line's place in the third
+	_       [3]uint64
+}
+
+const (
+	mostIn = 16 // ways
+	ones   = 0x0101010101010101
+	highs  = ones << 7
+	fours  = 0x1111111111111111
+	inTurn = 0xfedcba9876543210
+	places = 0x0001020304050607 // a byte that is 1, times this, has its number in the highest
+)
+
+// newCache returns a cache of so many lines.
+func newCache(lines, ways int) cache {
 	ways = max(1, min(ways, lines))
-	bits := uint(0)
-	for ways<<(bits+1) <= lines {
-		bits++
+	for ways > mostIn {
+		ways /= 2
 	}
-	c := cache{entries: make([]uint32, ways<<bits), ways: ways, setBits: bits}
-	if !ordered {
-		c.random = 1
+	bits := setBits(lines, ways)
+	c := cache{sets: make([]set, 1<<bits), mask: 1<<bits - 1, setBits: bits, end: 4 * uint(ways-1), all: 1<<(4*ways) - 1}
+	for i := range c.sets {
+		c.sets[i].order = inTurn
 	}
 	return c
 }
 
-// entry returns the set of a line, and its entry without flags.
-func (c *cache) entry(line uint64) (set []uint32, want uint32) {
-	at := int(line&(1<<c.setBits-1)) * c.ways
-	return c.entries[at : at+c.ways : at+c.ways], uint32(line>>c.setBits)<<flagBits | valid
+// setBits returns the logarithm of the sets that so many lines have at most.
+func setBits(lines, ways int) (bits uint) {
+	for ways<<(bits+1) <= lines {
+		bits++
+	}
+	return bits
 }
 
-// find returns the set of a line and its place there; -1 if it is missing.
-func (c *cache) find(line uint64) (s []uint32, at int) {
-	s, want := c.entry(line)
-	for i, e := range s {
-		if e&^(dirty|prefetched) == want {
-			return s, i
+// in returns the set of a line, and its number there.
+func (c *cache) in(line uint64) (s *set, number uint64) {
+	return &c.sets[line&c.mask], line >> (c.setBits & 63)
+}
+
+// find returns the way of a line by its number; -1 if it is missing.
+func (s *set) find(number uint64) int {
+	want, same := uint32(number)<<flagBits|valid, (number&0x7f|0x80)*ones
+	x := s.tags[0] ^ same
+	for m := (x - ones) &^ x & highs; m != 0; m &= m - 1 { // others may be among them
+		if way := int(m & -m >> 7 * places >> 56); s.entries[way&(mostIn-1)]&^(dirty|prefetched) == want {
+			return way
 		}
 	}
-	return s, -1
+	if s.tags[1] == 0 {
+		return -1
+	}
+	x = s.tags[1] ^ same
+	for m := (x - ones) &^ x & highs; m != 0; m &= m - 1 {
+		if way := int(8 + m&-m>>7*places>>56); s.entries[way&(mostIn-1)]&^(dirty|prefetched) == want {
+			return way
+		}
+	}
+	return -1
 }
 
 // use looks up a line and makes it the one used last. It returns the flags that it had, and
 // false if it is missing.
-func (c *cache) use(line uint64, flags uint32) (had uint32, ok bool) {
-	s, want := c.entry(line)
-	for i, e := range s {
-		if e&^(dirty|prefetched) != want {
-			continue
-		}
-		if c.random != 0 {
-			if e|flags != e || e&prefetched != 0 {
-				s[i] = e&^prefetched | flags
-			}
-			return e & allFlags, true
-		}
-		for ; i > 0; i-- {
-			s[i] = s[i-1]
-		}
-		s[0] = e&^prefetched | flags
-		return e & allFlags, true
+func (c *cache) use(line uint64) (had uint32, ok bool) {
+	s, number := c.in(line)
+	way := s.find(number)
+	if way < 0 {
+		return 0, false
 	}
-	return 0, false
+	before := s.before(way)
+	s.order = s.order&^(before<<4|15) | s.order&before<<4 | uint64(way)
+	e := &s.entries[way&(mostIn-1)]
+	had = *e & allFlags
+	*e &^= prefetched
+	return had, true
 }
 
 // has reports whether a line is there.
 func (c *cache) has(line uint64) bool {
-	_, at := c.find(line)
-	return at >= 0
+	s, number := c.in(line)
+	return s.find(number) >= 0
 }
 
-// fill puts in a line that is missing, and returns the one that it replaces.
-func (c *cache) fill(line uint64, flags uint32) (old uint64, had uint32) {
-	s, want := c.entry(line)
-	last := len(s) - 1
-	if c.random != 0 {
-		last = c.choose(s)
-	}
-	e := s[last]
-	if c.random == 0 {
-		copy(s[1:], s)
-		last = 0
-	}
-	s[last] = want | flags
-	return uint64(e>>flagBits)<<c.setBits | line&(1<<c.setBits-1), e & allFlags
+// before returns the bits of a set's order that are below those of a way.
+func (s *set) before(way int) uint64 {
+	x := s.order ^ uint64(way)*fours
+	m := (x - fours) &^ x & (fours << 3)
+	return m&-m>>3 - 1
 }
 
-// choose returns a place of a set: an empty one, or any.
-func (c *cache) choose(s []uint32) int {
-	for i, e := range s {
-		if e == 0 {
-			return i
-		}
-	}
-	c.random = c.random*1664525 + 1013904223
-	return int(uint64(c.random) * uint64(len(s)) >> 32)
+// fill puts in a line that is missing. It returns the one that it replaces, and where that came from.
+func (c *cache) fill(line uint64, flags uint32) (old uint64, had uint32, from *uint8) {
+	s, number := c.in(line)
+	way := s.order >> (c.end & 63) & (mostIn - 1)
+	s.order = s.order&^c.all | s.order<<4&c.all | way
+	s.label(way, number&0x7f|0x80)
+	e := s.entries[way]
+	s.entries[way] = uint32(number)<<flagBits | valid | flags
+	return uint64(e>>flagBits)<<(c.setBits&63) | line&c.mask, e & allFlags, &s.from[way]
+}
+
+// label sets a tag.
+func (s *set) label(way, tag uint64) {
+	t, by := &s.tags[way>>3&1], way&7*8
+	*t = *t&^(0xff<<(by&63)) | tag<<(by&63)
 }
 
 // take removes a line; false if it is missing.
 func (c *cache) take(line uint64) bool {
-	s, i := c.find(line)
-	if i >= 0 {
-		copy(s[i:], s[i+1:])
-		s[len(s)-1] = 0
+	s, number := c.in(line)
+	way := s.find(number)
+	if way < 0 {
+		return false
 	}
-	return i >= 0
+	before := s.before(way)
+	s.order = s.order&^c.all | s.order&before | s.order&c.all>>4&^before | uint64(way)<<(c.end&63)
+	s.label(uint64(way), 0)
+	s.entries[way&(mostIn-1)] = 0
+	return true
 }
 
 // mark adds flags to a line; false if it is missing.
 func (c *cache) mark(line uint64, flags uint32) bool {
-	s, i := c.find(line)
-	if i >= 0 {
-		s[i] |= flags
+	s, number := c.in(line)
+	way := s.find(number)
+	if way >= 0 {
+		s.entries[way&(mostIn-1)] |= flags
 	}
-	return i >= 0
+	return way >= 0
 }
 
-// A Shared is the third level, which cores share.
+// A Shared is the third level, which cores share. It replaces any line of a set. It is large, and its
+// look-ups wait for the caches of this machine. So an entry has all in 32 bits: what a physical line has
+// above the set's bits, the time when it was used last if lines leave with time, and flags.
 type Shared struct {
-	cache
-	exists bool
-	// If lines leave it with time: when each was used last, and the time now, in ticks.
-	used  []uint16
-	now   uint16
-	ticks float64    // in a cycle
-	lives [64]uint16 // how long lines stay unused, one as likely as another
+	pairs   []uint64 // of entries
+	ways    int
+	words   int // of a set
+	setBits uint
+	random  uint32 // the state of the choice of lines to replace
+	exists  bool
+	sets    uint64 // mask of a set's number
+	room    uint   // bits of a time
+	times   uint64 // mask of a time
+	now     int64
+	swept   int64      // when those used long ago were marked last
+	ticks   float64    // in a cycle
+	lives   [64]uint32 // how long lines stay unused, one as likely as another
 }
+
+const (
+	sharedDirty = 1 << iota
+	sharedValid
+	sharedFlags = iota
+	both        = 1<<32 | 1 // of a pair
+)
 
 // NewShared returns the third level of a hierarchy.
 func NewShared(c Config) *Shared {
 	if c.L3.Bytes == 0 {
 		return &Shared{}
 	}
-	s := &Shared{cache: newCache(c.L3.Bytes>>LineBits, c.L3.Ways, false), exists: true}
+	lines := c.L3.Bytes >> LineBits
+	ways := max(1, min(c.L3.Ways, lines))
+	s := &Shared{ways: ways, words: (ways + 1) / 2, setBits: setBits(lines, ways), random: 1, exists: true}
+	s.room = uint(max(0, 32-sharedFlags-(physicalBits-int(s.setBits))))
+	s.sets, s.times = 1<<s.setBits-1, (1<<s.room-1)<<sharedFlags
+	s.pairs = make([]uint64, s.words<<s.setBits)
+	if ways%2 != 0 {
+		for i := s.words - 1; i < len(s.pairs); i += s.words {
+			s.pairs[i] = sharedDirty << 32 // neither empty nor a line
+		}
+	}
 	if c.Lifetime > 0 {
-		s.used, s.ticks = make([]uint16, len(s.entries)), lifeTicks/c.Lifetime
+		const enough = 8
+		life := float64(int(lifeTicks) >> max(0, enough-int(s.room)))
+		s.ticks = life / c.Lifetime
 		for i := range s.lives {
-			s.lives[i] = uint16(lifeTicks * math.Sqrt(-math.Log((float64(i)+0.5)/float64(len(s.lives)))/math.Ln2))
+			s.lives[i] = uint32(life * math.Sqrt(-math.Log((float64(i)+0.5)/float64(len(s.lives)))/math.Ln2))
 		}
 	}
 	return s
@@ -211,51 +268,111 @@ func NewShared(c Config) *Shared {
 // half of 2 MB was gone after 16 ms. It was a quarter after 8, 4 % after 4, and 95 % after 32.
 const lifeTicks = 64
 
-// Time sets the time, in cycles.
-func (s *Shared) Time(cycles float64) { s.now = uint16(int64(cycles * s.ticks)) }
+// Time sets the time, in cycles. Lines that will have left stay so: their times may not begin again.
+func (s *Shared) Time(cycles float64) {
+	now, longest := int64(cycles*s.ticks), int64(s.lives[0])
+	if now-s.swept >= 1<<s.room-longest {
+		for i, pair := range s.pairs {
+			for by := uint(0); by < 64; by += 32 {
+				if e := uint32(pair >> by); e&sharedValid != 0 && int64(s.age(e))+now-s.now > longest {
+					pair = pair&^(s.times<<by) | uint64(s.time(now-longest))<<by
+				}
+			}
+			s.pairs[i] = pair
+		}
+		s.swept = now
+	}
+	s.now = now
+}
 
-// use looks up a line that the second level lacks. It returns the flags that it had, and false if
-// it is missing or has left.
-func (s *Shared) use(line uint64, flags uint32) (had uint32, ok bool) {
-	if s.used == nil {
-		return s.cache.use(line, flags)
+// time returns the bits of a time in an entry.
+func (s *Shared) time(at int64) uint32 { return uint32(at<<sharedFlags) & uint32(s.times) }
+
+// age returns the ticks since a line was used last.
+func (s *Shared) age(e uint32) uint32 {
+	return (uint32(s.now+1)<<sharedFlags - 1 - e) & uint32(s.times) >> sharedFlags
+}
+
+// entry returns that of a line, without flags and a time.
+func (s *Shared) entry(line uint64) uint32 {
+	return uint32(line>>(s.setBits&63))<<((sharedFlags+s.room)&31) | sharedValid
+}
+
+// find returns the place of a line; -1 if it is missing.
+func (s *Shared) find(line uint64) int {
+	at := int(line&s.sets) * s.words
+	want, but := uint64(s.entry(line))*both, (s.times|sharedDirty)*both
+	for i, pair := range s.pairs[at : at+s.words] {
+		switch x := (pair ^ want) &^ but; {
+		case uint32(x) == 0:
+			return 2 * (at + i)
+		case x>>32 == 0:
+			return 2*(at+i) + 1
+		}
 	}
-	set, i := s.find(line)
-	if i < 0 {
-		return 0, false
+	return -1
+}
+
+// use looks up a line that the second level lacks. It returns its place, and -1 if it is missing or
+// has left. Then it also returns the flags that it had.
+func (s *Shared) use(line uint64, flags uint64) (at int, had uint64) {
+	at = s.find(line)
+	if at < 0 {
+		return -1, 0
 	}
-	at := int(line&(1<<s.setBits-1))*s.ways + i
+	if pair, by := &s.pairs[at/2], uint(at%2)*32; s.ticks > 0 {
+		e := uint32(*pair >> by)
+		s.random = s.random*1664525 + 1013904223
+		if s.age(e) >= s.lives[s.random>>26] {
+			*pair &^= (1<<32 - 1) << by
+			return -1, uint64(e)
+		}
+	}
+	s.mark(at, flags)
+	return at, 0
+}
+
+// mark adds flags to the line in a place, which is in use now.
+func (s *Shared) mark(at int, flags uint64) {
+	pair, by := &s.pairs[at/2], uint(at%2)*32
+	*pair = *pair&^(s.times<<by) | (uint64(s.time(s.now))|flags)<<by
+}
+
+// fill puts in a line that is missing. It returns its place, and the line that it replaces with its flags.
+func (s *Shared) fill(line, flags uint64) (at int, old, had uint64) {
+	set := line & s.sets
+	at = int(set)*s.words*2 + s.choose(int(set)*s.words)
+	pair, by := &s.pairs[at/2], uint(at%2)*32
+	e := uint32(*pair >> by)
+	*pair = *pair&^((1<<32-1)<<by) | (uint64(s.entry(line)|s.time(s.now))|flags)<<by
+	return at, uint64(e>>((sharedFlags+s.room)&31))<<(s.setBits&63) | set, uint64(e)
+}
+
+// choose returns a way of a set: an empty one, or any.
+func (s *Shared) choose(at int) int {
+	for i, pair := range s.pairs[at : at+s.words] {
+		switch {
+		case uint32(pair) == 0:
+			return 2 * i
+		case pair>>32 == 0:
+			return 2*i + 1
+		}
+	}
 	s.random = s.random*1664525 + 1013904223
-	had = set[i] & allFlags
-	if s.now-s.used[at] >= s.lives[s.random>>26] {
-		set[i] = 0
-		return had, false
-	}
-	s.used[at] = s.now
-	set[i] |= flags
-	return had, true
+	return int(uint64(s.random) * uint64(s.ways) >> 32)
 }
 
-// fill puts in a line that is missing, and returns the one that it replaces.
-func (s *Shared) fill(line uint64, flags uint32) (old uint64, had uint32) {
-	old, had = s.cache.fill(line, flags)
-	s.keep(line, 0)
-	return old, had
-}
-
-// keep marks a line that was in the second level until now; false if it is missing.
-func (s *Shared) keep(line uint64, flags uint32) bool {
-	if s.used == nil && flags == 0 {
-		return true
+// keep marks a line that was in the second level until now; false if it is missing. Most are in the place
+// that they were in, whose low bits are known.
+func (s *Shared) keep(line uint64, was uint8, flags uint64) bool {
+	at := int(line&s.sets) * s.words * 2
+	way := int(was - uint8(at))
+	if at += way; way >= s.words*2 || (uint32(s.pairs[at/2]>>(at%2*32))^s.entry(line))&^uint32(s.times|sharedDirty) != 0 {
+		if at = s.find(line); at < 0 {
+			return false
+		}
 	}
-	set, i := s.find(line)
-	if i < 0 {
-		return false
-	}
-	set[i] |= flags
-	if s.used != nil {
-		s.used[int(line&(1<<s.setBits-1))*s.ways+i] = s.now
-	}
+	s.mark(at, flags)
 	return true
 }
 
@@ -267,7 +384,7 @@ type Hierarchy struct {
 	tlb1, tlb2 cache
 	recent     *recent // in place of tlb1, if that has one set
 	strides    [256]stride
-	streams    [16][4]stream // by page; the latest of a set first
+	streams    [16]streams // by page
 	lastPage   uint64
 	lines      uint64 // that the prefetcher of the second level looks ahead
 	next       bool
@@ -292,9 +409,9 @@ func New(c Config, l3 *Shared) *Hierarchy {
 	}
 	h := &Hierarchy{
 		lines: uint64(cmp.Or(c.Ahead, streamAhead)), next: c.Next,
-		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
-		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
-		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
+		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways),
+		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways), l3: l3,
+		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways),
 	}
 	if n := c.TLB1.Bytes; 0 < n && n <= min(c.TLB1.Ways, mostRecent) {
 		h.recent = newRecent(n)
@@ -325,7 +442,7 @@ func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {
 	default:
 		a.Level, a.Prefetched = h.fetch(line)
 		if h.next && (a.Level == Third || a.Prefetched) && (line+1)<<LineBits%(1<<pageBits) != 0 {
-			h.bring(line + 1)
+			h.bring(line+1, physical(line+1))
 		}
 		h.stream(line)
 	}
@@ -347,14 +464,20 @@ func (h *Hierarchy) Ask(addr uint64) Access {
 // Back simulates that the first level writes a line back, and adds its Moves.
 func (h *Hierarchy) Back(line uint64) {
 	if at := physical(line); !h.l2.mark(at, dirty) {
-		h.fillSecond(at, dirty)
+		old, had, was := h.l2.fill(at, dirty)
+		switch {
+		case had&dirty != 0:
+			h.writeBack(old, *was)
+		case had != 0 && h.l3.exists:
+			h.l3.keep(old, *was, 0)
+		}
 	}
 }
 
 // First returns the sets and ways of the first level of data.
 func (c Config) First() (sets, ways int) {
-	l := newCache(c.L1D.Bytes>>LineBits, min(c.L1D.Ways, mostWays), true)
-	return min(1<<l.setBits, mostSets), l.ways
+	l := newCache(c.L1D.Bytes>>LineBits, min(c.L1D.Ways, mostWays))
+	return min(len(l.sets), mostSets), int(l.end/4) + 1
 }
 
 // What QEMU's plugin has room for.
@@ -364,7 +487,7 @@ const mostSets, mostWays = 512, 16
 func (h *Hierarchy) Code(addr uint64) Level {
 	h.moved = h.moved[:0]
 	line := addr >> LineBits
-	if _, ok := h.l1i.use(line, 0); ok {
+	if _, ok := h.l1i.use(line); ok {
 		return First
 	}
 	level, _ := h.fetch(line)
@@ -394,12 +517,12 @@ func (h *Hierarchy) translate(page uint64) Level {
 		if h.recent.use(page) {
 			return First
 		}
-	} else if _, ok := h.tlb1.use(page, 0); ok {
+	} else if _, ok := h.tlb1.use(page); ok {
 		return First
 	} else {
 		h.tlb1.fill(page, 0)
 	}
-	if _, ok := h.tlb2.use(page, 0); ok {
+	if _, ok := h.tlb2.use(page); ok {
 		return Second
 	}
 	h.tlb2.fill(page, 0)
@@ -409,12 +532,10 @@ func (h *Hierarchy) translate(page uint64) Level {
 // fetch finds a line behind the first level, and brings it into the second.
 func (h *Hierarchy) fetch(line uint64) (level Level, ahead bool) {
 	at := physical(line)
-	if had, ok := h.l2.use(at, 0); ok {
+	if had, ok := h.l2.use(at); ok {
 		return Second, had&prefetched != 0
 	}
-	level = h.behind(line)
-	h.fillSecond(at, 0)
-	return level, false
+	return h.second(line, at, 0, false), false
 }
 
 // physical returns the physical address of a line. The second and third level have their sets by
@@ -423,36 +544,40 @@ func (h *Hierarchy) fetch(line uint64) (level Level, ahead bool) {
 // Through 2 MiB it takes 62 to 85, and through 3 MiB 131 to 145. A hit of its second level takes 16, and a
 // miss 130. Here 0, 19, 50 and 98 % miss. The page's number is mixed as in MurmurHash3.
 func physical(line uint64) uint64 {
-	const bits, within = 29, pageBits - LineBits
+	const within = pageBits - LineBits
 	page := line >> within * spread
 	page = (page ^ page>>32) * spread
-	return page>>(64-bits)<<within | line%(1<<within)
+	return page>>(64+within-physicalBits)<<within | line%(1<<within)
 }
+
+// physicalBits are those of the physical number of a line.
+const physicalBits = 35
 
 // spread is an odd number that mixes the bits of its factor: 2^64 divided by the golden ratio.
 const spread = 0x9e3779b97f4a7c15
 
-// behind finds a line behind the second level, and brings it into the third.
-func (h *Hierarchy) behind(line uint64) Level {
+// behind finds a line behind the second level, also by its physical address, and brings it into the third. It
+// returns its place there.
+func (h *Hierarchy) behind(line, at uint64) (level Level, third int) {
 	if !h.l3.exists {
-		return Memory
+		return Memory, 0
 	}
-	at := physical(line)
-	had, ok := h.l3.use(at, 0)
-	if ok {
-		return Third
+	third, had := h.l3.use(at, 0)
+	if third >= 0 {
+		return Third, third
 	}
-	if had&dirty != 0 {
+	if had&sharedDirty != 0 {
 		h.moved = append(h.moved, Move{Line: at, From: Memory, Back: true})
 	}
 	if h.Touched != nil && h.Touched(line>>(pageBits-LineBits)) {
 		h.written(line >> (pageBits - LineBits))
-		return Third
+		return Third, 0
 	}
-	if old, flags := h.l3.fill(at, 0); flags&dirty != 0 {
+	third, old, flags := h.l3.fill(at, 0)
+	if flags&sharedDirty != 0 {
 		h.moved = append(h.moved, Move{Line: old, From: Memory, Back: true})
 	}
-	return Memory
+	return Memory, third
 }
 
 // written brings a page into the third level that the kernel has just written.
@@ -460,31 +585,44 @@ func (h *Hierarchy) written(page uint64) {
 	const lines = 1 << (pageBits - LineBits)
 	first := physical(page * lines)
 	for line := first; line < first+lines; line++ {
-		if _, ok := h.l3.use(line, dirty); ok {
-			continue
+		if at, _ := h.l3.use(line, sharedDirty); at < 0 {
+			h.l3.fill(line, sharedDirty)
 		}
-		h.l3.fill(line, dirty)
 	}
 }
 
-// fillSecond brings a line, by its physical address, into the second level.
-func (h *Hierarchy) fillSecond(line uint64, flags uint32) {
-	old, had := h.l2.fill(line, flags)
-	if had&dirty == 0 {
-		if had != 0 {
-			h.l3.keep(old, 0)
-		}
-		return
+// second brings a line, also by its physical address, into the second level, which lacks it. It returns where
+// it was. Ahead says that nothing waits for it.
+func (h *Hierarchy) second(line, at uint64, flags uint32, ahead bool) Level {
+	old, had, from := h.l2.fill(at, flags)
+	was := *from
+	if had != 0 && had&dirty == 0 && h.l3.exists {
+		h.l3.keep(old, was, 0)
 	}
-	if h.l3.exists {
-		if h.l3.keep(old, dirty) {
-			h.moved = append(h.moved, Move{Line: old, From: Third, Back: true})
+	level, third := h.behind(line, at)
+	*from = uint8(third)
+	if ahead {
+		h.moved = append(h.moved, Move{Line: line, From: level})
+	}
+	if had&dirty != 0 {
+		h.writeBack(old, was)
+	}
+	return level
+}
+
+// writeBack writes a line of the second level back.
+func (h *Hierarchy) writeBack(line uint64, was uint8) {
+	switch {
+	case !h.l3.exists:
+	case h.l3.keep(line, was, sharedDirty):
+		h.moved = append(h.moved, Move{Line: line, From: Third, Back: true})
+		return
+	default:
+		_, older, flags := h.l3.fill(line, sharedDirty)
+		if flags&sharedDirty == 0 {
 			return
 		}
-		if older, flags := h.l3.fill(old, dirty); flags&dirty != 0 {
-			h.moved = append(h.moved, Move{Line: older, From: Memory, Back: true})
-		}
-		return
+		line = older
 	}
-	h.moved = append(h.moved, Move{Line: old, From: Memory, Back: true})
+	h.moved = append(h.moved, Move{Line: line, From: Memory, Back: true})
 }

@@ -18,17 +18,29 @@ func TestLifetime(t *testing.T) {
 		const begin = 5e9 // the ticks have begun again meanwhile
 		shared.Time(begin)
 		for line := range uint64(lines) {
-			shared.keep(line, 0)
+			shared.keep(line, 0, 0)
 		}
 		shared.Time(begin + after*half)
 		there := 0.0
 		for line := range uint64(lines) {
-			if _, ok := shared.use(line, 0); ok {
+			if at, _ := shared.use(line, 0); at >= 0 {
 				there++
 			}
 		}
 		if got := there / lines; math.Abs(got-want) > 0.03 {
 			t.Errorf("after %v half-lives %.3f of the lines are there, want %.3f", after, got, want)
+		}
+	}
+
+	// What has left stays away when the few bits of a time in an entry begin again.
+	shared := NewShared(config)
+	shared.fill(1, 0)
+	for again := 1.0; again <= 64; again++ {
+		if shared.Time(again * half); again < 3 {
+			continue
+		}
+		if shared.find(1) != 2*shared.words || shared.age(uint32(shared.pairs[shared.words])) < shared.lives[0] {
+			t.Fatalf("after %v half-lives a line is in use", again)
 		}
 	}
 
@@ -38,7 +50,7 @@ func TestLifetime(t *testing.T) {
 			h.Data(0, 1<<26+i<<LineBits, false)
 		}
 	}
-	kept := func(addr uint64) bool { _, ok := h.l3.use(physical(addr>>LineBits), 0); return ok }
+	kept := func(addr uint64) bool { at, _ := h.l3.use(physical(addr>>LineBits), 0); return at >= 0 }
 	h.Data(0, 1<<30, false)
 	others()
 	h.Data(0, 0, false)

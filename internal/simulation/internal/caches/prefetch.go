@@ -48,9 +48,8 @@ func (h *Hierarchy) advance(pc, addr uint64) {
 		return
 	}
 	at := physical(line)
-	if _, ok := h.l2.use(at, 0); !ok {
-		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
-		h.fillSecond(at, 0)
+	if _, ok := h.l2.use(at); !ok {
+		h.second(line, at, 0, true)
 	}
 	h.early.fill(line, prefetched)
 	h.stream(line)
@@ -58,11 +57,17 @@ func (h *Hierarchy) advance(pc, addr uint64) {
 
 // A stream is lines of a page that are used one after the other.
 type stream struct {
-	page  uint64
 	last  uint64 // line
 	ahead uint64 // the line that was prefetched last
 	up    bool
 	seen  uint8
+}
+
+// Streams are those of some pages. The one that began first is replaced.
+type streams struct {
+	pages   [4]uint64
+	streams [4]stream
+	oldest  uint8
 }
 
 // The prefetcher of the second level looks so many lines ahead, two at a time. Behind the
@@ -81,19 +86,17 @@ func (h *Hierarchy) stream(line uint64) {
 	s := h.of(page)
 	if s == nil {
 		set := &h.streams[page%uint64(len(h.streams))]
-		copy(set[1:], set[:])
-		s = &set[0]
+		set.oldest = (set.oldest + 1) % uint8(len(set.pages))
+		s, set.pages[set.oldest] = &set.streams[set.oldest], page
 		// A stream that comes to the end of its page goes on in the next.
 		before, after := h.of(page-1), h.of(page+1)
 		switch {
 		case before != nil && before.seen >= streamSeen && before.up && line-before.last <= 2:
 			*s = *before
-			s.page = page
 		case after != nil && after.seen >= streamSeen && !after.up && after.last-line <= 2:
 			*s = *after
-			s.page = page
 		default:
-			*s = stream{page: page, last: line, ahead: line}
+			*s = stream{last: line, ahead: line}
 			return
 		}
 	}
@@ -119,9 +122,9 @@ func (h *Hierarchy) stream(line uint64) {
 // of returns the stream of a page, or nil.
 func (h *Hierarchy) of(page uint64) *stream {
 	set := &h.streams[page%uint64(len(h.streams))]
-	for i := range set {
-		if set[i].page == page {
-			return &set[i]
+	for i, p := range &set.pages {
+		if p == page {
+			return &set.streams[i]
 		}
 	}
 	return nil
@@ -147,14 +150,13 @@ func (h *Hierarchy) ahead(s *stream) {
 			next = s.last - 1
 		}
 		s.ahead = next
-		h.bring(next)
+		h.bring(next, physical(next))
 	}
 }
 
-// bring brings a line into the second level, if it is not there.
-func (h *Hierarchy) bring(line uint64) {
-	if at := physical(line); !h.l2.has(at) {
-		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
-		h.fillSecond(at, prefetched)
+// bring brings a line, also by its physical address, into the second level, if it is not there.
+func (h *Hierarchy) bring(line, at uint64) {
+	if !h.l2.has(at) {
+		h.second(line, at, prefetched, true)
 	}
 }

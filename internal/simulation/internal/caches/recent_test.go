@@ -1,12 +1,16 @@
 package caches
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
-// TestRecent compares a TLB of one set with a cache of one set, which replaces the page used
-// longest ago.
+// TestRecent compares a TLB of one set with a list of pages, which loses the one used longest
+// ago.
 func TestRecent(t *testing.T) {
 	const pages = 72
-	r, c := newRecent(pages), newCache(pages, pages, true)
+	r := newRecent(pages)
+	var c []uint64 // the latest first
 	hits := 0
 	x := uint64(1)
 	for n := range 200_000 {
@@ -15,10 +19,15 @@ func TestRecent(t *testing.T) {
 		if n%3 == 0 {
 			page %= 40
 		}
-		_, want := c.use(page, 0)
-		if !want {
-			c.fill(page, 0)
+		at := slices.Index(c, page)
+		want := at >= 0
+		switch {
+		case want:
+			c = slices.Delete(c, at, at+1)
+		case len(c) == pages:
+			c = c[:pages-1]
 		}
+		c = slices.Insert(c, 0, page)
 		if got := r.use(page); got != want {
 			t.Fatalf("access %d: page %d is there: %t, want %t", n, page, got, want)
 		}
