@@ -76,6 +76,7 @@ type cache struct {
 // A set is lines. The tags are 7 bits of each, so that 8 lines are compared at a time. All that
 // 8 ways have is in one line of this machine's caches.
 type set struct {
+	_       uncompared
 	tags    [2]uint64 // bytes; 0 is no line
 	order   uint64    // ways, 4 bits each: the one used last is in the lowest
 	entries [mostIn]uint32
@@ -211,8 +212,8 @@ func (c *cache) mark(line uint64, flags uint32) bool {
 }
 
 // A Shared is the third level, which cores share. It replaces any line of a set. It is large, and its
-// look-ups wait for the caches of this machine. So an entry has all in 32 bits: what a physical line has
-// above the set's bits, the time when it was used last if lines leave with time, and flags.
+// look-ups wait for the caches of this machine. So an entry has all in 32 bits. The highest are those of a
+// physical line above the set's. The flags are the lowest. Between them is the time of the latest use.
 type Shared struct {
 	pairs   []uint64 // of entries
 	ways    int

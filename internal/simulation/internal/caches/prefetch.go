@@ -2,6 +2,7 @@ package caches
 
 // A stride is what the first level's prefetcher knows of an instruction.
 type stride struct {
+	_        uncompared
 	pc, last uint64
 	by       int64
 	seen     uint8 // consecutive times that it advanced by that
@@ -57,6 +58,7 @@ func (h *Hierarchy) advance(pc, addr uint64) {
 
 // A stream is lines of a page that are used one after the other.
 type stream struct {
+	_     uncompared
 	last  uint64 // line
 	ahead uint64 // the line that was prefetched last
 	up    bool

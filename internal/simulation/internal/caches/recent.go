@@ -8,9 +8,13 @@ type recent struct {
 }
 
 type place struct {
+	_                  uncompared
 	page               uint64
 	newer, older, same uint8 // the next place with the same hash; 0 is none
 }
+
+// An uncompared is in structs that are not compared: the compiler makes no code for that.
+type uncompared [0]func()
 
 // mostRecent is the pages that a recent has at most.
 const mostRecent = 255

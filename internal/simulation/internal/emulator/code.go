@@ -198,6 +198,8 @@ func (in *instruction) target() uint64 {
 
 // A windowed is what an instruction is that was in a window, and what windows say of it.
 type windowed struct {
+	_ [0]func() // it is not compared: the compiler makes no code for that
+
 	repeats    bool  // a string instruction with a repeat prefix
 	prefetches bool  // it asks for a line, at an address that QEMU does not say
 	known      bool  // it was in a window before the latest one
