@@ -107,6 +107,7 @@ type Reader struct {
 	hw      *hardware
 	derive  *deriver          // nil for none
 	waits   *waits            // nil for none
+	endless bool              // waits would be, of most switches
 	wall    []perfdata.Amount // of the sample that was taken last
 	stacked bool              // places are where samples were taken, as in stacks
 

@@ -398,6 +398,9 @@ func (r *Reader) notes() []counts.Note {
 	if r.derive != nil {
 		out = append(out, r.hw.notes()...)
 	}
+	if r.endless {
+		out = append(out, counts.Notef("how long threads ran and waited is not known: most switches have no return (record --off-cpu, --switch-events, or -a)"))
+	}
 	out = append(out, r.waits.notes()...)
 	if r.derive == nil && newBranchDeriver(r.hw) != nil {
 		out = append(out, counts.Notef("the samples have branch stacks").With(counts.Fix{Action: counts.ReportBy, Name: "taken-branches"}))

@@ -274,6 +274,7 @@ func (r *Reader) wait() error {
 	if w != nil && w.end() {
 		r.waits = w
 	}
+	r.endless = w != nil && w.endless()
 	return nil
 }
 
@@ -521,9 +522,15 @@ func (w *waits) lose(l *life) {
 	l.wait = -1
 }
 
+// endless reports whether most waits have no known end: the recording has departures of threads,
+// and not their returns. Then their times are not known.
+func (w *waits) endless() bool { return 2*w.unended > int64(len(w.list)) }
+
 // end ends the first pass. It reports whether there are waits.
 func (w *waits) end() bool {
-	w.settle(math.MaxUint64)
+	if w.settle(math.MaxUint64); w.endless() {
+		return false
+	}
 	some := w.some
 	for _, l := range w.now {
 		switch {

@@ -203,6 +203,26 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestEndlessWaits: if more than half of the waits have no end, times are not known. A note
+// says so.
+func TestEndlessWaits(t *testing.T) {
+	for returns, want := range []bool{false, true, true} { // of 3 waits before the last
+		r := newWaitRecording(t)
+		for i := range uint64(4) {
+			r.tick(7, 0x10010, 1000+i*1000)
+			r.leave(0, 7, 0x10120, 1500+i*1000, sleeps, 0)
+			if int(i) < returns {
+				r.in(0, 7, 1900+i*1000)
+			}
+		}
+		tab := tableOf(t, samples.NewReader(bytes.NewReader(r.bytes()), "test.data", samples.Options{Waits: true, Symbols: profile.Config{Root: t.TempDir()}}))
+		noted := strings.Contains(strings.Join(counts.Texts(tab.Notes), "\n"), "how long threads ran and waited is not known")
+		if has := len(tab.Columns) > 3; has != want || noted == want {
+			t.Errorf("%d of 3 waits have an end: times %t, a note %t", returns, has, noted)
+		}
+	}
+}
+
 // wallOf returns the time of threads of a table's rows.
 func wallOf(t *counts.Table) map[string]map[string]float64 {
 	out := map[string]map[string]float64{}
