@@ -203,6 +203,27 @@ func perfAnnotate(t *testing.T, file, symbol string) map[string]float64 {
 	return list
 }
 
+// TestAnnotateInlinedFunction: the code around an inlined function is annotated, where most of its
+// samples are.
+func TestAnnotateInlinedFunction(t *testing.T) {
+	t.Parallel()
+	program := buildProgram(t, "inlined.c", `
+static inline double steps(double x, int n) { for (int i = 0; i < n; i++) x = x / 1.01 + 1; return x; }
+__attribute__((noinline)) double most(double x) { return steps(x, 30000000); }
+__attribute__((noinline)) double least(double x) { return steps(x, 1000000); }
+int main(void) { return most(1) + least(2) < 0; }
+`, "gcc", "-O2", "-g", "-o")
+	file := filepath.Join(t.TempDir(), "perf.data")
+	if out, err := exec.Command("perf", "record", "-q", "-e", "cpu-clock", "-o", file, program).CombinedOutput(); err != nil {
+		t.Skipf("perf record: %v: %s", err, out)
+	}
+	for _, name := range []string{"steps", "prog:steps"} {
+		if got := outOf(t, "annotate", file, name); !strings.HasPrefix(got, "most (prog), 9") || !strings.Contains(got, name+" is inlined") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
 // TestAnnotateWorkloads compares the shares of instructions with perf annotate's, and those of
 // loops with what the programs do.
 func TestAnnotateWorkloads(t *testing.T) {

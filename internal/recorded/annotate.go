@@ -131,7 +131,7 @@ func (r *Recordings) annotate(o *AnnotateOptions, wants []*symbol) ([]*Annotated
 	for i, want := range wants {
 		x := &Annotated{notes: slices.Clone(t.Notes)}
 		list[i] = x
-		if x.at, err = n.find(want, t); err != nil {
+		if x.at, err = n.find(want, x, t); err != nil {
 			x.Err = fault.As(fault.Input, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
@@ -165,8 +165,8 @@ func openOnce(c *profile.Config) (done func()) {
 }
 
 // find returns a place in what a symbol means. Only those of an address or a line are read by
-// instruction.
-func (n *annotator) find(want *symbol, t *counts.Table) (*counts.Code, error) {
+// instruction. An inlined function is in the one around most of its samples.
+func (n *annotator) find(want *symbol, x *Annotated, t *counts.Table) (*counts.Code, error) {
 	if want.byPlace() {
 		at, err := n.instructions(want.filter())
 		if errors.As(err, new(*samples.NoMatchError)) {
@@ -179,7 +179,22 @@ func (n *annotator) find(want *symbol, t *counts.Table) (*counts.Code, error) {
 		copy(at.Row(0), t.Row(0))
 		t = at
 	}
-	return want.find(t, n.col)
+	at, err := want.find(t, n.col)
+	in, ok := n.in.(*samples.Reader)
+	if !ok || !errors.Is(err, ErrNoFunction) {
+		return at, err
+	}
+	only := samples.Filter{Functions: []string{want.name}}
+	if want.module != "" {
+		only.Modules = []string{want.module}
+	}
+	inlined, again := in.Instructions(only)
+	if again != nil || inlined == nil {
+		return nil, err
+	}
+	at = hottest(inlined, n.col)
+	x.notes = append(x.notes, counts.Notef("%s is inlined: this is the function around the most of its samples", want.text))
+	return at, nil
 }
 
 // first reads the recording by function. It stops where a name that is asked for has turned out
@@ -341,9 +356,12 @@ func (n *annotator) functions(t *counts.Table, list []*Annotated, wants []*symbo
 // function lists a function, and reads its samples.
 func (n *annotator) function(r *code.Reader, t *counts.Table, want *symbol, x *Annotated) (err error) {
 	if n.programs != nil {
-		if x.at, err = n.hottest(x.at); err != nil {
+		only := samples.Filter{Modules: []string{x.at.Module}, Functions: []string{x.at.Function}}
+		insts, err := n.table(samples.Options{By: counts.Instruction, Filter: only})
+		if err != nil {
 			return err
 		}
+		x.at = hottest(insts, 0)
 	}
 	if f, err := r.Function(x.at); err == nil && n.a.Longest > 0 && f.Size > n.a.Longest {
 		return fault.Inputf("%s: %s has %d kB of code", n.file, functionName(x.at), f.Size>>10)
@@ -370,18 +388,14 @@ func (n *annotator) function(r *code.Reader, t *counts.Table, want *symbol, x *A
 	return nil
 }
 
-// hottest returns the instruction of a simulated function with the most cycles.
-func (n *annotator) hottest(place *counts.Code) (*counts.Code, error) {
-	t, err := n.table(samples.Options{By: counts.Instruction, Filter: samples.Filter{Modules: []string{place.Module}, Functions: []string{place.Function}}})
-	if err != nil {
-		return nil, err
-	}
+// hottest returns the instruction of a table with the most of a column.
+func hottest(t *counts.Table, col int) (at *counts.Code) {
 	for row, most := 1, math.Inf(-1); row < len(t.Scopes); row++ {
-		if v := t.Cell(row, 0).Value; v > most {
-			place, most = t.Scopes[row].Code, v
+		if v := t.Cell(row, col).Value; v > most {
+			at, most = t.Scopes[row].Code, v
 		}
 	}
-	return place, nil
+	return at
 }
 
 // list lists a function, or the range of it that was asked for. Where its code is not

@@ -63,13 +63,13 @@ func (r *Reader) keepGathered() {
 }
 
 // Instructions returns the table of a reader by instruction with a filter of places in the
-// code. It does not read the recording again, and is nil if that would be needed. The reader
-// has Options.Again, and this table from now on.
+// code. The filter's functions may be inlined ones. It does not read the recording again, and is
+// nil if that would be needed. The reader has Options.Again, and this table from now on.
 func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
 	if r.again.list.n == 0 {
 		return nil, nil
 	}
-	r.opts.By, r.opts.Filter, r.keep = counts.Instruction, f, newSelection(&f)
+	r.opts.By, r.opts.Filter, r.keep, r.opts.NoInline = counts.Instruction, f, newSelection(&f), false
 	return r.resplit()
 }
 
