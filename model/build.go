@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -61,7 +62,7 @@ func build(f *modelFile, file string) (*Model, Errors) {
 
 // sort puts faults in the order of files and lines.
 func (e Errors) sort() {
-	slices.SortStableFunc(e, func(x, y *Error) int {
+	sorting.Stable(e, func(x, y *Error) int {
 		return cmp.Or(strings.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line))
 	})
 }

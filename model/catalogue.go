@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/cyclestack/cyclestack/internal/packed"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -454,7 +455,7 @@ func (c *Catalogue) sources(cpu string) []*source {
 		}
 	}
 	if p := c.lib.named(cpu); p != nil && p.Model != "" {
-		slices.SortStableFunc(out, func(x, y *source) int {
+		sorting.Stable(out, func(x, y *source) int {
 			return order(x.Name == p.Model, y.Name == p.Model)
 		})
 	}

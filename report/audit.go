@@ -3,12 +3,12 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // auditWriter prints every check of an account with its two sides.
@@ -144,7 +144,7 @@ func (t *auditWriter) checks(a *account.Account, word string, st style, wanted f
 		}
 	}
 	if len(list) > 0 && list[0].State == account.Fails { // what is about the fewest events says the most
-		slices.SortStableFunc(list, func(x, y *account.Check) int { return len(x.Events) - len(y.Events) })
+		sorting.Stable(list, func(x, y *account.Check) int { return len(x.Events) - len(y.Events) })
 	}
 	for _, c := range list {
 		t.Paragraph(word, strings.TrimSuffix(c.Name+": "+sides(c)+room(c), ": "), auditHang, st)

@@ -66,8 +66,8 @@ func (p *Profile) header() []string {
 	if p.Calls != nil {
 		more = append(more, "self")
 	}
-	list := slices.Insert(slices.Clone(csvHeader), at, more...)
-	return slices.Insert(list, len(list)-1, "skids")
+	last := len(csvHeader) - 1
+	return slices.Concat(csvHeader[:at], more, csvHeader[at:last], []string{"skids", csvHeader[last]})
 }
 
 // part appends what header names behind the label.

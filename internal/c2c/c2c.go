@@ -287,7 +287,7 @@ func (s *set) add(n int) (at int, added bool) {
 	case n < 0 || len(*s) >= maxThreads:
 		return -1, false
 	}
-	*s = slices.Insert(*s, at, int32(n))
+	*s = sorting.Insert(*s, at, int32(n))
 	return at, true
 }
 

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A bench is a calibration in progress, on the thread that is pinned for it.
@@ -253,7 +255,7 @@ func (b *bench) again(s *stage) error {
 	for i := range small {
 		order[i] = &small[i]
 	}
-	slices.SortStableFunc(order, func(p, q *Point) int { return cmp.Compare(b.doubtful(q), b.doubtful(p)) })
+	sorting.Stable(order, func(p, q *Point) int { return cmp.Compare(b.doubtful(q), b.doubtful(p)) })
 	s.left = 1 + len(order)
 	if t := b.timer.measure(s.budget(100 * time.Millisecond))[0]; doubt(t) == "" && clockOf(t).Value > b.result.Clock.Value {
 		b.result.Clock = clockOf(t)

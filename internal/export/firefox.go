@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // firefoxVersion is the version of the processed format that is written. The viewer
@@ -160,7 +162,7 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 		t.whole += math.Abs(v)
 		total += math.Abs(v)
 	}
-	slices.SortStableFunc(list, func(a, b *firefoxThread) int { return cmp.Compare(b.whole, a.whole) })
+	sorting.Stable(list, func(a, b *firefoxThread) int { return cmp.Compare(b.whole, a.whole) })
 	if len(list) > 1 {
 		all := &firefoxThread{name: allThreads}
 		for _, t := range list {

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/shell"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -228,7 +229,7 @@ func (r Report) table(p *page.Page, list []*Account, of map[*Account]*Set, o rep
 	columns := []column{{r.Answer.By, false}, {"hosts", true}, {"CPUs", true}, {"lost %", true}, {"bottleneck", false}, {"%", true}, {"±", true}, {"saves ≤", true}}
 	several := len(r.Sets) > 1 && r.Answer.By != "cpu"
 	if several {
-		columns = slices.Insert(columns, 1, column{"cpu", false})
+		columns = sorting.Insert(columns, 1, column{"cpu", false})
 	}
 	var rows [][]string
 	for i, a := range list {
@@ -248,7 +249,7 @@ func (r Report) table(p *page.Page, list []*Account, of map[*Account]*Set, o rep
 			}
 		}
 		if several {
-			cells = slices.Insert(cells, 1, page.Printable(a.processor()))
+			cells = sorting.Insert(cells, 1, page.Printable(a.processor()))
 		}
 		rows = append(rows, cells)
 	}

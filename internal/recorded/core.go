@@ -35,6 +35,7 @@ type CoreOptions struct {
 	All      bool               // every loop with samples
 	nodes    bool               // the nodes of the method in each loop are wanted
 	first    *samples.Reader    // that has read the recording already, or nil
+	insts    *counts.Table      // its instructions, or nil
 }
 
 // A hotLoop is a loop before it is analysed.
@@ -88,18 +89,16 @@ type coreReport struct {
 
 // instructions reads the recording by instruction.
 func (p *coreReport) instructions() (*counts.Table, error) {
+	if p.o.insts != nil {
+		p.in, p.kind = p.o.first, accounting.KindOf(p.o.first)
+		return p.o.insts, nil
+	}
 	rec, err := p.recording(p.file)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.Close()
 	o := samples.Options{By: counts.Instruction, NoInline: true, Symbols: p.o.Symbols}
-	if first := p.o.first; first != nil {
-		if t, err := first.Places(o); t != nil && err == nil {
-			p.in, p.kind = first, accounting.KindOf(first)
-			return t, nil
-		}
-	}
 	in := rec.Samples(o)
 	if rec.Simulated() {
 		o.Within = counts.By(0).With(counts.Function)

@@ -80,10 +80,8 @@ func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 // samples returns the samples to search for hotspots. They are read again only if they were
 // not kept.
 func (p *placeReport) samples(rec *source.Recording) (*hotspots.Samples, error) {
-	if p.first != nil {
-		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true}); t != nil && err == nil {
-			return hotspots.New(rec, p.first, t, p.sampleOptions()), nil
-		}
+	if t := p.byInstruction(); t != nil {
+		return hotspots.New(rec, p.first, t, p.sampleOptions()), nil
 	}
 	return hotspots.Read(rec, p.sampleOptions())
 }

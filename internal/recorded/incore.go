@@ -31,7 +31,7 @@ func (p *placeReport) looped() *core.Document {
 	if !locates {
 		return nil
 	}
-	d, err := p.Core(&CoreOptions{Symbols: p.o.Symbols, nodes: true, first: p.first})
+	d, err := p.Core(&CoreOptions{Symbols: p.o.Symbols, nodes: true, first: p.first, insts: p.byInstruction()})
 	if err != nil || !slices.ContainsFunc(d.Pieces, func(r *core.Result) bool { return r.Loop > 0 }) {
 		return nil
 	}

@@ -95,6 +95,7 @@ type placeReport struct {
 	self   *counts.Table           // of Calls: the functions' own samples
 	brief  bool                    // the recording is read by module first, and all else is made of that
 	first  *samples.Reader         // that has read it so; nil if it was read otherwise
+	insts  *counts.Table           // its instructions, once these are asked for
 	picked *accounting.PlaceReport // has chosen the rows of the table; nil if that has all
 	timed  *simulation.Core        // of a simulation: the core that timed it; nil if the file does not say
 }
@@ -145,8 +146,19 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 func (p *placeReport) closeFirst() {
 	if p.first != nil {
 		p.first.Close()
-		p.first = nil
+		p.first, p.insts = nil, nil
 	}
+}
+
+// byInstruction returns the table by instruction of the reader of the whole, which is made once;
+// nil without that reader.
+func (p *placeReport) byInstruction() *counts.Table {
+	if p.insts == nil && p.first != nil {
+		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true}); err == nil {
+			p.insts = t
+		}
+	}
+	return p.insts
 }
 
 // unknownNodes is the error of nodes that no method can compute.

@@ -330,7 +330,7 @@ func (d *described) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if at >= 0 {
-		d.head = slices.Insert(d.head, at+1, []byte(d.line)...)
+		d.head = slices.Concat(d.head[:at+1], []byte(d.line), d.head[at+1:])
 	}
 	return len(p), d.flush()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/cpulist"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -288,7 +289,7 @@ func (s *System) Core() []*PMU {
 			cores = append(cores, p)
 		}
 	}
-	slices.SortStableFunc(cores, func(a, b *PMU) int { return coreRank(a.Name) - coreRank(b.Name) })
+	sorting.Stable(cores, func(a, b *PMU) int { return coreRank(a.Name) - coreRank(b.Name) })
 	return cores
 }
 

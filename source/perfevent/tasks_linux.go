@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // tasks returns the threads of a process in order, none if there is no such
@@ -54,7 +56,7 @@ func allTasks(pid int) ([]int, error) {
 		}
 		for _, tid := range tids {
 			if at, found := slices.BinarySearch(all, tid); !found {
-				all, same = slices.Insert(all, at, tid), 0
+				all, same = sorting.Insert(all, at, tid), 0
 			}
 		}
 	}
