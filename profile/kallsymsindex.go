@@ -25,19 +25,21 @@ var markNames = [2]string{"_text", "_stext"}
 // packed returns a settled table as it is kept.
 func (t *nameTable) packed() []byte {
 	le := binary.LittleEndian
-	out := append([]byte(kallsymsMark), 0, 0, 0, 0)
+	out := append(make([]byte, 0, kallsymsHeader+kallsymsRange*len(t.ranges)+len(t.names)), kallsymsMark...)
+	out = append(out, 0, 0, 0, 0)
 	for _, name := range markNames {
 		out = le.AppendUint64(out, t.marks[name])
 	}
 	out = le.AppendUint32(out, uint32(len(t.ranges)))
 	end := uint32(0)
-	var names []byte
 	for _, r := range t.ranges {
-		names = append(names, t.names[r.name:r.name+uint32(r.length)]...)
 		end += uint32(r.length)
 		out = le.AppendUint32(le.AppendUint64(le.AppendUint64(out, r.start), r.size), end)
 	}
-	return object.Seal(append(out, names...), len(kallsymsMark))
+	for _, r := range t.ranges {
+		out = append(out, t.names[r.name:r.name+uint32(r.length)]...)
+	}
+	return object.Seal(out, len(kallsymsMark))
 }
 
 // parseKallsyms reads a table that was kept; nil if the data is damaged.

@@ -198,15 +198,7 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent, depth int32) (int32, int32) {
 
 // cut makes pieces of the ranges: for each address, the deepest node.
 func (t *inlineTree) cut(ranges []nodeRange) {
-	order := func(a, b nodeRange) int {
-		if c := compare(a.low, b.low); c != 0 {
-			return c
-		}
-		return int(a.depth - b.depth)
-	}
-	if !slices.IsSortedFunc(ranges, order) {
-		sorting.Stable(ranges, order)
-	}
+	ranges = sorting.Merged(ranges, func(a, b *nodeRange) bool { return a.low < b.low || a.low == b.low && a.depth < b.depth })
 	var open []nodeRange
 	add := func(addr uint64, node int32) {
 		if n := len(t.pieces); n > 0 && t.pieces[n-1].addr == addr {

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
-	"slices"
 	"sort"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Indexes keep what was read of files for the next time, each by a name. Both methods may
@@ -200,7 +201,8 @@ func (x *inlineIndex) data() []byte {
 			x.put(p)
 		}
 	}
-	list, le := inRuns(x.fresh), binary.LittleEndian
+	le := binary.LittleEndian
+	list := sorting.Merged(x.fresh, func(a, b *freshPiece) bool { return a.low < b.low })
 	each := func(add func(addr uint64, name int)) {
 		end := uint64(0)
 		for i, p := range list {
@@ -247,41 +249,6 @@ func (x *inlineIndex) data() []byte {
 		i++
 	})
 	return Seal(out, len(indexMark))
-}
-
-// inRuns sorts pieces. They are runs of sorted ones, which are merged two by two.
-func inRuns(list []freshPiece) []freshPiece {
-	other := []freshPiece(nil)
-	for {
-		run := func(from int) int { // its end
-			for from++; from < len(list) && list[from-1].low <= list[from].low; {
-				from++
-			}
-			return min(from, len(list))
-		}
-		if run(0) == len(list) {
-			return list
-		}
-		out := slices.Grow(other[:0], len(list))
-		for at := 0; at < len(list); {
-			middle := run(at)
-			end := middle
-			if middle < len(list) {
-				end = run(middle)
-			}
-			a, b := list[at:middle], list[middle:end]
-			for len(a) > 0 && len(b) > 0 {
-				if b[0].low < a[0].low {
-					out, b = append(out, b[0]), b[1:]
-				} else {
-					out, a = append(out, a[0]), a[1:]
-				}
-			}
-			out = append(append(out, a...), b...)
-			at = end
-		}
-		list, other = out, list
-	}
 }
 
 // Seal puts the checksum of what follows it into data at an offset, if there is room.

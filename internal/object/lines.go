@@ -149,15 +149,9 @@ func (u *unit) source(name string) string {
 // may be in any order. At the end of one sequence and the start of another the start
 // counts.
 func (t *lineTable) sort() {
-	order := func(a, b lineRow) int {
-		if c := compare(a.addr, b.addr); c != 0 {
-			return c
-		}
-		return truth(a.file >= 0) - truth(b.file >= 0)
-	}
-	if !slices.IsSortedFunc(t.rows, order) {
-		sorting.Stable(t.rows, order)
-	}
+	t.rows = sorting.Merged(t.rows, func(a, b *lineRow) bool {
+		return a.addr < b.addr || a.addr == b.addr && a.file < 0 && b.file >= 0
+	})
 	kept := t.rows[:0]
 	for _, r := range t.rows {
 		if n := len(kept); n > 0 && kept[n-1].addr == r.addr {

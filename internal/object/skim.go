@@ -101,8 +101,11 @@ func (o *Object) skimmer(u *unit) *skimmer {
 // readAbbrevs reads a table of abbreviations. It is nil unless these are numbered from 1 on, and
 // have known forms.
 func readAbbrevs(data []byte) []abbrev {
-	list, in := []abbrev{{}}, numbers{data: data}
+	list, in, fields := []abbrev{{}}, numbers{data: data}, []abbrevField(nil)
 	for id := in.uleb(); id != 0; id = in.uleb() {
+		if cap(fields) < cap(list) {
+			fields = make([]abbrevField, 0, 2*cap(list)) // for several entries
+		}
 		a := abbrev{tag: dwarf.Tag(in.uleb()), children: in.uleb() != 0} // a byte, 0 or 1
 		for attr, form := in.uleb(), in.uleb(); form != 0; attr, form = in.uleb(), in.uleb() {
 			f := abbrevField{attr: dwarf.Attr(attr), form: byte(form)}
@@ -114,11 +117,12 @@ func readAbbrevs(data []byte) []abbrev {
 			}
 			f.wanted = slices.Contains(wantedFields, f.attr)
 			a.code = a.code || f.attr == dwarf.AttrLowpc || f.attr == dwarf.AttrRanges
-			a.fields = append(a.fields, f)
+			fields = append(fields, f)
 		}
 		if id != uint64(len(list)) {
 			return nil
 		}
+		a.fields, fields = fields, fields[len(fields):]
 		list = append(list, a)
 	}
 	if in.bad {

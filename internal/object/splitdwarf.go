@@ -20,6 +20,7 @@ type splitUnit struct {
 	addrs   []byte // of .debug_addr of the object, from the unit's base on
 	base    uint64 // what ranges are relative to
 	version uint16
+	room    [][2]uint64 // for the ranges of an entry
 }
 
 // Attributes of split units: GNU's before DWARF 5.
@@ -258,7 +259,7 @@ func standardForms(abbrev []byte) []byte {
 	return out
 }
 
-// entryRanges returns the addresses of an entry of a split unit.
+// entryRanges returns the addresses of an entry of a split unit. They are valid until the next call.
 func (s *splitUnit) entryRanges(e *dwarf.Entry) ([][2]uint64, error) {
 	if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
 		switch high := e.Val(dwarf.AttrHighpc).(type) {
@@ -272,10 +273,13 @@ func (s *splitUnit) entryRanges(e *dwarf.Entry) ([][2]uint64, error) {
 		return nil, nil
 	}
 	list := rangeList{numbers: numbers{data: behind(s.ranges, first5(e, dwarf.AttrRanges))}, unit: s, base: s.base}
+	err := error(nil)
 	if s.version >= 5 {
-		return list.version5()
+		s.room, err = list.version5(s.room[:0])
+	} else {
+		s.room, err = list.version4(s.room[:0])
 	}
-	return list.version4()
+	return s.room, err
 }
 
 // Kinds of entries in a list of ranges (DWARF 5, 7.25).
@@ -347,7 +351,7 @@ func (l *rangeList) indexed() uint64 {
 	return l.unit.order.Uint64(l.unit.addrs[8*i:])
 }
 
-func (l *rangeList) version5() (out [][2]uint64, err error) {
+func (l *rangeList) version5(out [][2]uint64) ([][2]uint64, error) {
 	for !l.bad && len(l.data) > 0 && len(out) < mostRanges {
 		kind := l.data[0]
 		l.data = l.data[1:]
@@ -381,7 +385,7 @@ func (l *rangeList) version5() (out [][2]uint64, err error) {
 	return nil, errRangeList
 }
 
-func (l *rangeList) version4() (out [][2]uint64, err error) {
+func (l *rangeList) version4(out [][2]uint64) ([][2]uint64, error) {
 	for len(out) < mostRanges {
 		low, high := l.word(), l.word()
 		switch {

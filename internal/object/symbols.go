@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A Symbol is a function, or a variable, of an object.
@@ -26,7 +28,6 @@ type entry struct {
 	addr, size uint64
 	name       uint32 // offset in the string table, or an index into extra names
 	flags      entryFlags
-	place      int32 // among the entries, before they are sorted
 }
 
 type entryFlags uint8
@@ -415,17 +416,7 @@ func (o *Object) symbolAddr(r rawSymbol) uint64 {
 // settle sorts the table, keeps one symbol for each address, and extends those
 // without a size.
 func (t *symbolTable) settle(o *Object) {
-	// Linkers sort some tables. The others are sorted by position as well, because a stable
-	// sort of these sizes is slow.
-	for i := range t.entries {
-		t.entries[i].place = int32(i)
-	}
-	slices.SortFunc(t.entries, func(a, b entry) int {
-		if a.addr != b.addr {
-			return compare(a.addr, b.addr)
-		}
-		return int(a.place) - int(b.place)
-	})
+	t.entries = sorting.Merged(t.entries, func(a, b *entry) bool { return a.addr < b.addr }) // linkers sort some tables
 	kept := t.entries[:0]
 	for _, e := range t.entries {
 		if n := len(kept); n > 0 && kept[n-1].addr == e.addr {

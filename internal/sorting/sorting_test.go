@@ -22,6 +22,9 @@ func TestStable(t *testing.T) {
 		want := slices.Clone(list)
 		compare := func(a, b element) int { return cmp.Compare(a.key, b.key) }
 		slices.SortStableFunc(want, compare)
+		if got := sorting.Merged(slices.Clone(list), func(a, b *element) bool { return a.key < b.key }); !slices.Equal(got, want) {
+			t.Fatalf("merged %v, want %v", got, want)
+		}
 		if sorting.Stable(list, compare); !slices.Equal(list, want) {
 			t.Fatalf("%v, want %v", list, want)
 		}

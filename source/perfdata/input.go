@@ -287,9 +287,9 @@ type piece struct {
 }
 
 const (
-	pieceRoom = minBuffer     // for what is left of the piece before: less than a record
-	pieceSize = defaultBuffer // bytes that are read at a time
-	pieces    = 3             // two are being read while one is in use
+	pieceRoom = minBuffer // for what is left of the piece before: less than a record
+	pieceSize = 256 << 10 // bytes that are read at a time
+	pieces    = 3         // two are being read while one is in use
 )
 
 // ask has a piece read.

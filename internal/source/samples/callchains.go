@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -340,12 +341,12 @@ func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
 	last.calls = slices.Grow(last.calls[:outer], len(s.chain))[:outer+len(s.chain)]
 	calls, from := last.calls[outer:], len(c.hashed)
 	c.hashed = slices.Grow(c.hashed, len(s.chain))[:from+len(s.chain)]
-	hashed := c.hashed[from:]
+	hashed, chain, code := c.hashed[from:], s.chain, s.code
 	for i := range hashed {
-		l := &s.chain[len(s.chain)-1-i]
-		place, ok := s.code.near(&in, l)
+		l := &chain[len(chain)-1-i]
+		place, ok := code.near(&in, l)
 		if !ok {
-			place = s.code.placeOf(&in, *l)
+			place = code.placeOf(&in, *l)
 		}
 		hash = place.hash(hash)
 		hashed[i] = hashedCall{offset: place.offset, hash: hash, file: place.file, outer: leaf}
@@ -360,21 +361,24 @@ func (s *Stacks) hashed(x *chained, thread int32) (leaf int32, lacks flaws) {
 
 // keep notes the words of a callchain. So many of the outermost are those of the last one.
 func (l *lastChain) keep(is chainID, same int, words perfdata.Words) {
-	l.is, l.words = is, l.words[:same]
+	list := l.words[:same]
 	for i := words.Len() - 1 - same; i >= 0; i-- {
-		l.words = append(l.words, words.At(i))
+		list = append(list, words.At(i))
 	}
+	l.is, l.words = is, list
 }
 
 // common returns how many of the outermost words are those of the last callchain, and how many
 // calls these are. The next word is the same as well, and an address: so the mode of all is its mode.
 func (l *lastChain) common(words perfdata.Words) (same, calls int) {
 	n := words.Len()
-	for same < min(n, len(l.words)) && l.words[same] == words.At(n-1-same) {
-		if l.words[same] < perffile.ContextMax {
+	for i, w := range l.words[:min(n, len(l.words))] {
+		if w != words.At(n-1-i) {
+			break
+		}
+		if same = i + 1; w < perffile.ContextMax {
 			calls++
 		}
-		same++
 	}
 	for same > 0 {
 		if same--; l.words[same] < perffile.ContextMax {
@@ -499,7 +503,7 @@ func (s *Stacks) touch(from int, settled uint32) {
 // settled adds the sums of a callchain to those of its stack.
 func (s *Stacks) settled(n int, at uint32) {
 	c, chain := &s.calls, s.calls.list.at(n)
-	code, cut := s.code.numbers[chain.leaf%(1<<placeBits)], at&cutCall != 0
+	code, cut := s.code.numbers[chain.leaf%(1<<placeBits)].frames, at&cutCall != 0
 	is := stackRow{int32(at), code}
 	if cut {
 		is = stackRow{s.otherStacks(int32(at &^ cutCall)), foldedCode}
@@ -538,6 +542,8 @@ func (s *Stacks) under(node int32, call uint32) int32 {
 	if !s.chains {
 		file := s.code.files.list[s.code.places.at(int(call)).file]
 		node = s.extend(node, []int32{s.frame(frameKey{kind: ModuleFrame, file: file})})
+	} else if f := s.code.numbers[call].alone; f >= 0 && s.r.opts.By > counts.SourceFile {
+		return s.tree.child(node, f)
 	}
-	return s.extend(node, s.code.at(s.code.numbers[call]))
+	return s.extend(node, s.code.at(s.code.numbers[call].frames))
 }

@@ -25,12 +25,18 @@ type codes struct {
 	seen   []seenPlace
 
 	places  pages[codePlace]
-	index   numberIndex // of the places; the numbers are theirs and 1
-	numbers []uint32    // of the frames of places that were looked up
+	index   numberIndex  // of the places; the numbers are theirs and 1
+	numbers []codeNumber // of places that were looked up
 	lists   map[string]uint32
 	list    []codeList
 	most    int     // lists
 	frames  []int32 // of the lists
+}
+
+// A codeNumber is the number of a place's frames, and the frame if it is one; -1 if not.
+type codeNumber struct {
+	frames uint32
+	alone  int32
 }
 
 // A window is a mapping: addresses of a space that are next to each other in a file, or between
@@ -215,9 +221,13 @@ const seenPlaces = 1 << 15
 // lookUp looks up the places that were met since the last time, by file and address.
 func (c *codes) lookUp() {
 	from := len(c.numbers)
-	c.numbers = append(c.numbers, make([]uint32, c.places.n-from)...)
+	c.numbers = append(c.numbers, make([]codeNumber, c.places.n-from)...)
 	for _, is := range inOrder(&c.places, from) {
-		c.numbers[is.number] = c.add(c.files.place(codePlace{is.offset, is.file}))
+		n := codeNumber{c.add(c.files.place(codePlace{is.offset, is.file})), -1}
+		if list := c.at(n.frames); len(list) == 1 {
+			n.alone = list[0]
+		}
+		c.numbers[is.number] = n
 	}
 }
 

@@ -55,7 +55,7 @@ func TestCodes(t *testing.T) {
 		for i := range uint64(40) {
 			n := c.number(codePlace{i, c.files.of(file)})
 			c.lookUp()
-			n = c.numbers[n]
+			n = c.numbers[n].frames
 			want := []int32{1, int32(i / 2)}
 			if i >= 20 { // the first two numbers are taken
 				want = []int32{7}

@@ -593,7 +593,8 @@ func (s *Stacks) thread(x *chained) int32 {
 // It returns what the callchain lacks, and the mode at the end.
 func (s *Stacks) linksOf(x *chained, words []uint64, more, truncated bool) (lacks flaws, mode profile.Mode) {
 	mode = x.mode
-	s.chain = append(s.chain[:0], link{x.ip, mode})
+	chain := append(s.chain[:0], link{x.ip, mode})
+	s.chain = chain
 	if !s.chains {
 		return 0, mode
 	}
@@ -602,7 +603,7 @@ func (s *Stacks) linksOf(x *chained, words []uint64, more, truncated bool) (lack
 	for i := len(words) - 1; i >= 0; i-- {
 		addr := words[i]
 		if addr >= perffile.ContextMax {
-			if addr == perffile.ContextUserDeferred {
+			if s.chain = chain; addr == perffile.ContextUserDeferred {
 				return 1 << flawDeferred, mode
 			}
 			mode, exact = modeOf(addr), true
@@ -615,10 +616,11 @@ func (s *Stacks) linksOf(x *chained, words []uint64, more, truncated bool) (lack
 		// The chain is of the interrupt: it begins where the sample was taken, or for
 		// precise events near it.
 		if !first || mode != own {
-			s.chain = append(s.chain, linkTo(addr, mode, exact))
+			chain = append(chain, linkTo(addr, mode, exact))
 		}
 		first, exact = false, false
 	}
+	s.chain = chain
 	if !user && !more {
 		lacks |= s.unwound(x.whole, x.time)
 	}
