@@ -23,6 +23,8 @@ type library struct {
 	bytes     []byte            // of the instructions
 	chunks    [][]instruction   // by number
 	n         int               // of instructions
+	traffics  [][]traffic       // by number
+	moved     uint32            // instructions with traffic
 	functions []*function       // that were in windows
 	copied    instruction       // of known
 	decoded   sample
@@ -176,7 +178,25 @@ type traffic struct {
 	misses [2][caches.Levels]int64 // of loads and stores, by the level that answered them
 	pages  [caches.Levels]int64    // accesses by the TLB that had the page
 	lines  int64                   // that moved to or from memory
+	number uint32                  // from 1 on
+	_      [20]byte                // misses are in one line of the cache
 }
+
+// trafficOf returns the traffic of an instruction, and makes it.
+func (l *library) trafficOf(in *instruction) *traffic {
+	if in.traffic == nil {
+		if l.moved%chunk == 0 {
+			l.traffics = append(l.traffics, make([]traffic, chunk))
+		}
+		l.moved++
+		in.traffic = l.traffic(l.moved)
+		in.traffic.number = l.moved
+	}
+	return in.traffic
+}
+
+// traffic returns traffic by its number.
+func (l *library) traffic(n uint32) *traffic { return &l.traffics[(n-1)/chunk][(n-1)%chunk] }
 
 // A sample is where an instruction goes on, and what samples say of it: mispredictions, and
 // fetches that missed the first level.

@@ -59,6 +59,7 @@ type process struct {
 	// block are together: behind a full part are those that begin the next one too.
 	first, n uint32
 	numbers  [][]uint32
+	missing  [][]missed // as numbers
 	maps     []mapping
 	counts   string // the file
 	latest   uint32 // the block that was executed last, by the first thread
@@ -361,6 +362,34 @@ func (p *process) number(n uint32) (uint32, bool) {
 	}
 	known := p.numbers[n/partNumbers][n%partNumbers]
 	return known, known != math.MaxUint32
+}
+
+// A missed is where the misses of an instruction are counted. A process looks it up with one access to memory.
+type missed struct {
+	number  uint32 // of the library, from 1 on; 0: not known
+	traffic uint32 // its number; 0: none yet
+}
+
+// missed returns that of an instruction of the process, once it is defined.
+func (p *process) missed(n uint32) *missed {
+	for n < p.first && p.parent != nil {
+		p = p.parent
+	}
+	at := n - p.first
+	part := int(at / partNumbers)
+	if part < len(p.missing) && p.missing[part][at%partNumbers].number > 0 {
+		return &p.missing[part][at%partNumbers]
+	}
+	number, ok := p.number(n)
+	if !ok {
+		return &missed{}
+	}
+	for part >= len(p.missing) {
+		p.missing = append(p.missing, make([]missed, partNumbers))
+	}
+	m := &p.missing[part][at%partNumbers]
+	m.number = number + 1
+	return m
 }
 
 // last returns how many blocks there are.

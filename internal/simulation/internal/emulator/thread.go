@@ -293,15 +293,18 @@ func (t *thread) access(w uint64) {
 // miss simulates an access outside of samples, by an instruction of the process. Most touch
 // nothing else.
 func (t *thread) miss(w, number uint64) {
-	n, ok := t.p.number(uint32(number))
+	l, m := t.run.code, t.p.missed(uint32(number))
 	var got caches.Access
 	if w>>2&7 == sizePast {
 		got.Translation = t.caches.Stream(w >> 15)
 	} else {
-		got = t.caches.Data(uint64(n), w>>15, false)
+		got = t.caches.Data(uint64(max(m.number, 1)-1), w>>15, false)
 	}
-	if moves := t.caches.Moves(); ok && (len(moves) > 0 || got.Late()) {
-		t.run.code.inst(n).count(got, w>>5&1 != 0, moves)
+	if moves := t.caches.Moves(); m.number > 0 && (len(moves) > 0 || got.Late()) {
+		if m.traffic == 0 {
+			m.traffic = l.trafficOf(l.inst(m.number - 1)).number
+		}
+		l.traffic(m.traffic).count(got, w>>5&1 != 0, moves)
 	}
 }
 
@@ -311,7 +314,7 @@ func (t *thread) data(n uint32, in *instruction, a *access) {
 		t.caches.Stream(a.addr)
 		return
 	}
-	in.count(t.caches.Data(uint64(n), a.addr, a.held), a.store, t.caches.Moves())
+	t.run.code.count(in, t.caches.Data(uint64(n), a.addr, a.held), a.store, t.caches.Moves())
 }
 
 // back simulates that a line leaves the first level. In a window that waits for its access.
@@ -323,26 +326,27 @@ func (t *thread) back(line uint64) {
 	t.caches.Back(line)
 }
 
-// count counts what an access of an instruction missed and moved.
-func (in *instruction) count(got caches.Access, store bool, moves []caches.Move) {
-	if in.traffic == nil {
-		if !got.Late() && len(moves) == 0 {
-			return
-		}
-		in.traffic = &traffic{}
+// count counts what an access of an instruction missed and moved, if it did.
+func (l *library) count(in *instruction, got caches.Access, store bool, moves []caches.Move) {
+	if got.Late() || len(moves) > 0 {
+		l.trafficOf(in).count(got, store, moves)
 	}
+}
+
+// count counts what an access missed and moved.
+func (c *traffic) count(got caches.Access, store bool, moves []caches.Move) {
 	if got.Level != caches.First {
-		in.misses[at(store)][got.Level]++
+		c.misses[at(store)][got.Level]++
 	}
 	if got.Translation != caches.First {
-		in.pages[got.Translation]++
+		c.pages[got.Translation]++
 	}
 	if got.Level == caches.Memory {
-		in.lines++
+		c.lines++
 	}
 	for _, m := range moves {
 		if m.From == caches.Memory {
-			in.lines++
+			c.lines++
 		}
 	}
 }

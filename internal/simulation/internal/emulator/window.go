@@ -291,7 +291,7 @@ func (d *detailed) one(in *instruction, a *access, now int64) (cycles int64, why
 		if a.back != 0 {
 			d.caches.Back(a.back)
 		}
-		in.count(got, a.store, d.caches.Moves())
+		d.run.code.count(in, got, a.store, d.caches.Moves())
 	}
 	begins := now
 	if got.Level != caches.First {
