@@ -1,8 +1,6 @@
 package samples
 
 import (
-	"strings"
-
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -137,7 +135,7 @@ func (b *callTable) matches(f *Frame) bool {
 	if f.Kind != FunctionFrame || f.Function == "" {
 		return false
 	}
-	return b.want.match(f.Function, f.Function[strings.LastIndex(f.Function, "/")+1:])
+	return b.want.matchFunction(f.Function, "")
 }
 
 // add adds a stack to a row, once.

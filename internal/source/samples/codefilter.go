@@ -1,8 +1,6 @@
 package samples
 
 import (
-	"strings"
-
 	"github.com/cyclestack/cyclestack/counts"
 )
 
@@ -30,7 +28,7 @@ func (c *CodeFilter) Match(at *counts.Code) bool {
 	switch {
 	case s.modules != nil && !s.modules.match(orUnknown(at.Module)):
 		return false
-	case s.functions != nil && !s.functions.match(orUnknown(at.Function), at.Function[strings.LastIndex(at.Function, "/")+1:]):
+	case s.functions != nil && !s.functions.matchFunction(at.Function, ""):
 		return false
 	case s.lines != nil && !s.line(at.File, at.Line):
 		return false

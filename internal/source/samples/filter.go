@@ -108,6 +108,13 @@ func (p *part) match(names ...string) bool {
 	return false
 }
 
+// matchFunction is match for a function, by its name or symbol. The last part of a Go package's
+// path is enough, and a symbol's version may be left out.
+func (p *part) matchFunction(name, symbol string) bool {
+	bare, _, _ := strings.Cut(name, "@")
+	return p.match(orUnknown(name), symbol, name[strings.LastIndex(name, "/")+1:], bare)
+}
+
 // matchTask is match for a process or a thread.
 func (p *part) matchTask(t task) bool {
 	ok, known := p.known[t]
@@ -274,7 +281,7 @@ func (s *selection) place(at profile.Place, symbols functionsOf) bool {
 	}
 	if s.functions != nil {
 		f := symbols.at(at)
-		if !s.functions.match(orUnknown(f.Name), f.Symbol, f.Name[strings.LastIndex(f.Name, "/")+1:]) {
+		if !s.functions.matchFunction(f.Name, f.Symbol) {
 			return false
 		}
 	}

@@ -65,17 +65,14 @@ var numbersOf = map[string][]int8{
 	"arm64": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, -1},
 }
 
+// programCounters are the bits of the program counter, by uname's names of machines.
+var programCounters = map[string]int{"x86_64": 8, "aarch64": 32}
+
 // newUnwinder returns an unwinder for a recording of a machine, by uname's name for it.
 func newUnwinder(machine string, spaces *profile.Spaces, symbols *profile.Symbolizer) *unwinder {
-	u := &unwinder{spaces: spaces, symbols: symbols}
+	u := &unwinder{spaces: spaces, symbols: symbols, pc: programCounters[machine]}
 	arch := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[machine]
 	u.machine, u.numbers = unwind.MachineOf(arch), numbersOf[arch]
-	switch arch {
-	case "amd64":
-		u.pc = 8
-	case "arm64":
-		u.pc = 32
-	}
 	u.memory.File = u.word
 	return u
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ type waits struct {
 	kinds    []switchKind    // by Event.Index
 	switches bool            // waits are between switches; else perf has measured them
 	clock    *perfdata.Event // whose samples say where threads ran; nil for none
+	pc       int             // the bit of the program counter in the masks of registers; 0 if it is not known
 
 	list   []wait    // by number of the sample that begins them
 	ratio  []float64 // by number of the thread's life: its time on processors to that of its samples
@@ -143,7 +145,7 @@ const (
 
 // newWaits returns what finds the waits of a recording; nil if it cannot have any.
 func newWaits(in *perfdata.Reader) *waits {
-	w := &waits{now: map[int]*life{}}
+	w := &waits{now: map[int]*life{}, pc: programCounters[in.Features().Arch]}
 	found, returns := false, false
 	for _, e := range in.Events() {
 		k := kindOfSwitch(e)
@@ -651,6 +653,10 @@ func (w *waits) place(rec *perfdata.Sample) (ip uint64, misc perfdata.Misc) {
 			return addr, misc&^perffile.MiscModeMask | perfdata.Misc(perfdata.ModeUser)
 		}
 		user = addr == perffile.ContextUser
+	}
+	abi, regs := rec.RegsUser() // with a copy of the stack
+	if mask, pc := rec.Event().RegsUser, uint64(1)<<w.pc; abi == perffile.Regs64 && w.pc > 0 && mask&pc != 0 {
+		return regs.At(bits.OnesCount64(mask & (pc - 1))), misc&^perffile.MiscModeMask | perfdata.Misc(perfdata.ModeUser)
 	}
 	return ip, misc
 }

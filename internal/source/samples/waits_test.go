@@ -223,6 +223,34 @@ func TestEndlessWaits(t *testing.T) {
 	}
 }
 
+// TestWaitsOfCopies: with copies of the stack in place of callchains, a wait is where the
+// registers say.
+func TestWaitsOfCopies(t *testing.T) {
+	for arch, pc := range map[string]int{"x86_64": 8, "aarch64": 32} {
+		r := newNamedRecording(t, "context-switches", perfdata.Attr{Type: perffile.TypeSoftware, Config: 3, SamplePeriod: 1, Flags: perffile.FlagContextSwitch,
+			SampleType: chained | perffile.SampleRegsUser, RegsUser: 3 << (pc - 1)})
+		r.program()
+		back := func(time uint64) {
+			if err := r.w.WriteRecord(&perfdata.Switch{PID: -1, TID: -1}, perfdata.Trailer{PID: 7, TID: 7, Time: time, ID: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kernel := []uint64{perffile.ContextKernel, schedule}
+		r.chain(perfdata.ModeKernel, 1000, 1, kernel, perffile.Regs64, 0x7ff0, 0x10110)
+		back(1500)
+		r.chain(perfdata.ModeKernel, 2000, 1, kernel, perffile.RegsNone) // as of a thread of the kernel
+		back(2700)
+		if err := r.w.Close(&perfdata.Features{Arch: arch}); err != nil {
+			t.Fatal(err)
+		}
+		root := perfMap(t, t.TempDir(), "tmp/perf-7.map", programMap)
+		got := wallOf(tableOf(t, samples.NewReader(bytes.NewReader(r.out.B), "test.data", samples.Options{By: counts.Function, Waits: true, Symbols: profile.Config{Root: root}})))
+		if got["work  (perf-7.map)"]["blocked"] != 500 || got["run"]["blocked"] != 1200 {
+			t.Errorf("%s: %v", arch, got)
+		}
+	}
+}
+
 // wallOf returns the time of threads of a table's rows.
 func wallOf(t *counts.Table) map[string]map[string]float64 {
 	out := map[string]map[string]float64{}
