@@ -33,7 +33,7 @@ var nameFilters = []struct {
 // perfNames are perf's names of the flags.
 var perfNames = map[string]string{
 	"pid": "process", "tid": "thread", "comm": "thread", "comms": "thread", "dso": "module", "dsos": "module",
-	"symbol": "function", "symbols": "function",
+	"symbol": "function", "symbols": "function", "sort": "by",
 }
 
 // add adds the flags.

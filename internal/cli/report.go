@@ -73,7 +73,7 @@ for any processor. Counts that no method uses are printed with their rates.`,
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
+	cmd.Flags().StringVarP(&c.by, "by", "s", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
 	completeKinds(cmd, splitKinds)
 	f.add(a, cmd)
 	x.add(cmd)
