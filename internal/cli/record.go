@@ -147,7 +147,7 @@ func (f *recordFlags) check(c *common, program []string) error {
 		),
 		refuse(
 			rule{byOS && (method || len(f.sampled.Events) > 0), "--source os takes samples by the clock, of no other events"},
-			rule{f.noInherit && (f.machine() || len(f.cgroups) > 0), "--no-inherit: for programs, -p and -t; CPUs are sampled whatever runs there"},
+			rule{f.noInherit && (f.machine() || len(f.cgroups) > 0), "--no-inherit: for programs, -p and -t, as is --per-thread; CPUs are sampled whatever runs there"},
 		))
 }
 
