@@ -49,11 +49,9 @@ enum {
 	PAGE = 4096,                           /* what can be read of the program's memory, or not */
 	LINE_BITS = 6,                         /* of an address within a line */
 	MAX_SETS = 512, MAX_WAYS = 16,         /* of the first-level cache */
-	QUICK = 2048,                          /* lines that are found by their address */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	PLACE_BITS = 9, MAX_INSNS = 1 << PLACE_BITS, /* of a block */
 	NUMBER_BITS = 32,                      /* of an instruction */
-	BLOCK_BITS = 16,                       /* of the clock, for a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
 	LEAST_GAP = 300,                       /* blocks between samples at the beginning */
 	GROWTH = 16,                           /* the gap grows by one block for so many that were passed */
@@ -67,25 +65,22 @@ struct block {
 	uint32_t first;                        /* number of its first instruction, of all of the process */
 };
 
-struct line {                                  /* in the first-level cache */
-	uint64_t at, used;                     /* its address, with DIRTY; when it was used last */
-};
-
 struct thread {
 	/* What callbacks need: */
-	uint64_t now, until;                   /* the clock, of blocks and their accesses; when a sample begins. In one each block is late */
+	int64_t left;                          /* blocks until a sample; in one each is the last */
 	uint64_t *counts;                      /* its own, in the shared file */
-	struct line quick[QUICK];              /* lines that are in the cache, by address: few others have their place; in windows none */
-	/* And what the others do: */
+	uint64_t sets;                         /* the bits of an address that are the set's, at those of a line */
 	struct thread *next;
-	int fd, slot, mode;
-	uint64_t last;                         /* when an instruction had one of several accesses */
+	int fd, slot;
+	uint64_t quick[MAX_SETS];              /* lines[set][0], or NEVER in a window */
+	/* And what the others do: */
+	int mode;
 	int64_t rest;                          /* blocks of a sample until the next mode */
 	int64_t each, warm;                    /* blocks for each sample, at present; how many are for the predictor */
 	uint64_t random;
 	unsigned n;
 	uint64_t streamed;                     /* the line that was last stored past the caches */
-	struct line lines[MAX_SETS][MAX_WAYS]; /* used is older than in quick */
+	uint64_t lines[MAX_SETS][MAX_WAYS];    /* the first-level cache: of each set those used last come first */
 	uint64_t buffer[BUFFER];
 };
 
@@ -109,7 +104,7 @@ static uint64_t *passed;                       /* the blocks that samples stand 
 static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block *blocks[1 << 16];
+static struct block *blocks[1 << 18];
 static uint32_t n_blocks, n_insns;
 static struct thread *threads;
 static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
@@ -278,51 +273,21 @@ static int64_t gap(struct thread *t)
 	return mean / 2 + next_random(&t->random) % (mean + 1);
 }
 
-static inline bool same_line(uint64_t a, uint64_t b)
+/* Of a thread in a window all accesses are written. */
+static void fill_quick(struct thread *t)
 {
-	return (a ^ b) <= DIRTY;
-}
-
-static inline struct line *quick(struct thread *t, uint64_t addr)
-{
-	return &t->quick[addr >> LINE_BITS & (QUICK - 1)];
-}
-
-static inline struct line *set_of(struct thread *t, uint64_t addr)
-{
-	return t->lines[addr >> LINE_BITS & (options.sets - 1)];
-}
-
-/* Returns the time of an access. Instructions of a block are in order. */
-static inline uint64_t when(struct thread *t, uint64_t in)
-{
-	return t->now + (uint16_t)(in << (BLOCK_BITS - PLACE_BITS));
-}
-
-/* Returns the time of one of several accesses. */
-static inline uint64_t when_one(struct thread *t, uint64_t in)
-{
-	uint64_t at = when(t, in);
-	return t->last = at > t->last ? at : t->last + 1;
-}
-
-/* Takes a line out of the quick ones, if there is one. */
-static void slow(struct thread *t, struct line *q)
-{
-	struct line *set = set_of(t, q->at);
-	for (unsigned i = 0; i < options.ways; i++)
-		if (set[i].at == q->at)
-			set[i].used = q->used;
-	q->at = NEVER;
+	for (unsigned i = 0; i < options.sets; i++)
+		t->quick[i] = t->mode == DETAIL ? NEVER : t->lines[i][0];
 }
 
 static void set_mode(struct thread *t, int mode)
 {
+	bool window = t->mode == DETAIL || mode == DETAIL;
 	t->mode = mode;
 	t->rest = mode == DETAIL ? options.detail : t->warm;
-	t->until = mode == FAST ? t->now + ((uint64_t)gap(t) << BLOCK_BITS) : 0;
-	for (unsigned i = 0; i < QUICK && mode == DETAIL; i++) /* all accesses are written */
-		slow(t, &t->quick[i]);
+	t->left = mode == FAST ? gap(t) : 1;
+	if (window)
+		fill_quick(t);
 	put(t, MARK | MARK_MODE << 2 | (uint64_t)mode << 5 | (mode == WARM ? (uint64_t)t->each << 7 | (uint64_t)t->warm << 40 : 0));
 	if (mode == FAST)
 		flush(t);
@@ -339,10 +304,10 @@ static struct thread *thread_of(unsigned cpu)
 	t->fd = -1;
 	t->slot = cpu % SLOTS;
 	t->counts = shared->counts[t->slot];
-	memset(t->quick, NEVER & 0xff, sizeof t->quick);
+	t->sets = (options.sets - 1) << LINE_BITS;
 	t->random = options.random + cpu * 0x9e3779b97f4a7c15u;
 	int64_t mean = plan(t);
-	t->until = (uint64_t)(cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % mean)) << BLOCK_BITS;
+	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % mean);
 	pthread_mutex_lock(&lock);
 	t->next = threads;
 	threads = t;
@@ -355,14 +320,14 @@ static __attribute__((noinline)) void on_late_block(unsigned cpu, uint64_t id)
 {
 	struct thread *t = me;
 	if (t == &nobody)
-		(t = thread_of(cpu))->now += 1 << BLOCK_BITS;
+		(t = thread_of(cpu))->left--;
 	t->counts[id]++;
 	t->counts[0] = id;
-	if (t->now < t->until)
+	if (t->left > 0)
 		return;
 	if (t->mode == FAST)
 		set_mode(t, WARM);
-	else if (--t->rest == 0)
+	else if (t->left = 1, --t->rest == 0)
 		set_mode(t, t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
 		put(t, id << 2 | BLOCK);
@@ -372,7 +337,7 @@ static __attribute__((noinline)) void on_late_block(unsigned cpu, uint64_t id)
 static inline bool begun(uint64_t id)
 {
 	struct thread *t = me;
-	if (__builtin_expect((t->now += 1 << BLOCK_BITS) >= t->until, 0))
+	if (__builtin_expect(--t->left <= 0, 0))
 		return false;
 	t->counts[id]++;
 	t->counts[0] = id;
@@ -410,48 +375,26 @@ static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t 
 	}
 }
 
-/* Returns the line of a set that was used least recently, and takes it out of the quick ones. */
-static struct line *oldest(struct thread *t, struct line *set)
-{
-	struct line *found = set;
-	uint64_t least = UINT64_MAX;
-	for (unsigned i = 0; i < options.ways; i++) {
-		struct line *q = quick(t, set[i].at);
-		uint64_t used = q->at == set[i].at ? q->used : set[i].used;
-		if (used < least)
-			least = used, found = &set[i];
-	}
-	struct line *q = quick(t, found->at);
-	if (q->at == found->at)
-		q->at = NEVER;
-	return found;
-}
-
-/* Looks up a line that is none of the quick ones. */
+/* Looks up a line that is not the latest of its set. */
 static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, uint64_t in)
 {
 	struct thread *t = thread_of(cpu);
-	struct line *set = set_of(t, vaddr), *line = NULL;
-	for (unsigned i = 0; i < options.ways; i++)
-		if (same_line(set[i].at, vaddr))
-			line = &set[i];
-	bool held = line;
-	if (!held)
-		line = oldest(t, set);
-	uint64_t before = line->at;
-	line->at = WRITTEN(info) ? vaddr | DIRTY : held ? before : vaddr & ~(uint64_t)DIRTY;
-	line->used = when_one(t, in);
+	uint64_t set = (vaddr & t->sets) >> LINE_BITS, *lines = t->lines[set], want = vaddr | DIRTY, found = lines[0];
+	for (unsigned i = 1, ways = options.ways; i < ways && (found | DIRTY) != want; i++) {
+		uint64_t next = lines[i]; /* those used later move by one place */
+		lines[i] = found;
+		found = next;
+	}
+	bool held = (found | DIRTY) == want;
+	lines[0] = WRITTEN(info) ? want : held ? found : want - DIRTY;
 	if (t->mode != DETAIL) {
-		struct line *q = quick(t, vaddr);
-		if (!same_line(q->at, vaddr))
-			slow(t, q);
-		*q = *line;
+		t->quick[set] = lines[0];
 		if (held)
 			return;
 	}
 	write_access(t, info, vaddr, in, held ? ACCESS : MISS);
-	if (!held && before & DIRTY)
-		put(t, MARK | MARK_BACK << 2 | before >> LINE_BITS << 5);
+	if (!held && found & DIRTY)
+		put(t, MARK | MARK_BACK << 2 | found >> LINE_BITS << 5);
 }
 
 /* A store past the caches: of several to a line the first is written. */
@@ -464,31 +407,29 @@ static void on_past(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 		write_access(t, info, vaddr, (uintptr_t)data, t->mode == FAST ? MISS | PAST : MISS);
 }
 
-/* Most accesses are to quick lines. */
+/* The line used last of a set needs no more than these, and most accesses are to such lines. */
+static inline uint64_t quick(uint64_t vaddr)
+{
+	struct thread *t = me;
+	return *(uint64_t *)((char *)t->quick + ((vaddr & t->sets) >> (LINE_BITS - 3)));
+}
+
 static void on_load(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
-	struct line *q = quick(me, vaddr);
-	if (__builtin_expect(same_line(q->at, vaddr), 1))
-		q->used = when(me, (uintptr_t)data);
-	else
+	if (__builtin_expect((quick(vaddr) ^ vaddr) > DIRTY, 0))
 		look_up(cpu, info, vaddr, (uintptr_t)data);
 }
 
 static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
-	struct line *q = quick(me, vaddr);
-	if (__builtin_expect(q->at == (vaddr | DIRTY), 1))
-		q->used = when(me, (uintptr_t)data);
-	else
+	if (__builtin_expect(quick(vaddr) != (vaddr | DIRTY), 0))
 		look_up(cpu, info, vaddr, (uintptr_t)data);
 }
 
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
-	struct line *q = quick(me, vaddr);
-	if (__builtin_expect(same_line(q->at, vaddr) && WRITTEN(info) <= (q->at & 1), 1))
-		q->used = when_one(me, (uintptr_t)data);
-	else
+	uint64_t last = quick(vaddr);
+	if (__builtin_expect((last ^ vaddr) > DIRTY || WRITTEN(info) > (last & 1), 0))
 		look_up(cpu, info, vaddr, (uintptr_t)data);
 }
 
@@ -712,7 +653,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	if (n_blocks == 0)
 		readable = options.x86 && peek(vaddr, own, bytes) == bytes && !memcmp(own, code, bytes);
 	uint64_t h = hash_of(hash_of(0xcbf29ce484222325u ^ vaddr, sizes, n), code, bytes);
-	struct block **bucket = &blocks[(h ^ h >> 20) % (sizeof blocks / sizeof *blocks)];
+	struct block **bucket = &blocks[(vaddr >> 3 ^ vaddr >> 21) % (sizeof blocks / sizeof *blocks)]; /* neighbours are near each other */
 	for (struct block *b = *bucket; b; b = b->next)
 		if (b->hash == h && b->vaddr == vaddr && b->n == n)
 			return b;
@@ -908,7 +849,7 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,sets=%llu,ways=%llu,period=%lld,warm=%lld,detail=%lld,windows=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
 		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (unsigned long long)options.sets,
 		(unsigned long long)options.ways, (long long)options.period, (long long)options.warm,
-		(long long)options.detail, (long long)options.windows, t && t->mode == FAST ? (long long)(t->until - t->now) >> BLOCK_BITS : 1LL, (unsigned long long)(t ? t->random : 1),
+		(long long)options.detail, (long long)options.windows, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
 		escaped(options.cpu), escaped(options.plugin));
 	*--from = path;
 	*--from = (char *)name;
@@ -1021,7 +962,8 @@ static void in_child(void)
 		threads = me;
 		me->next = NULL;
 		me->mode = FAST; /* as the reader takes a thread to begin; the sample is its parent's */
-		me->until = me->now + ((uint64_t)gap(me) << BLOCK_BITS);
+		me->left = gap(me);
+		fill_quick(me);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -1054,7 +996,8 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1 || options.windows < 1 ||
 		options.sets < 1 || options.sets > MAX_SETS || options.sets & (options.sets - 1) || options.ways < 1 || options.ways > MAX_WAYS)
 		return 1;
-	memset(nobody.quick, NEVER & 0xff, sizeof nobody.quick);
+	nobody.left = INT64_MIN / 2;
+	nobody.quick[0] = NEVER;
 	open_counts();
 	open_passed();
 	hello("exec", (int)getppid());
