@@ -493,7 +493,7 @@ func (r *run) hello(line string) (p *process, thread bool, err error) {
 		if err != nil || err2 != nil || base >= maxBlocks || p.parent == nil {
 			return nil, false, errWire
 		}
-		p.base, p.first, p.maps, p.touched = uint32(base), uint32(first), p.parent.maps, p.parent.touched
+		p.base, p.first, p.touched = uint32(base), uint32(first), p.parent.touched
 	}
 	r.by[pid] = p
 	r.all = append(r.all, p)

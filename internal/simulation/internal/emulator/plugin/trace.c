@@ -957,6 +957,7 @@ static void in_child(void)
 		t->fd = -1;
 		t->n = 0;
 	}
+	remapped = true; /* the reader may not have read the parent's yet */
 	threads = NULL;
 	if (me != &nobody) {
 		threads = me;
