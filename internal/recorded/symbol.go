@@ -157,22 +157,16 @@ func (s *symbol) ways() []func(string) bool {
 	}
 	return []func(string) bool{
 		func(f string) bool { return f == s.name || f == "" && s.name == "[unknown]" },
-		func(f string) bool { return f == plain || unversioned(f) == s.name },
+		func(f string) bool { return f == plain || samples.Unversioned(f) == s.name },
 		func(f string) bool { return strings.Contains(f, s.name) },
 		func(f string) bool { return strings.Contains(strings.ToLower(f), strings.ToLower(s.name)) },
 	}
 }
 
-// unversioned returns a symbol's name without its version, as read for read@@GLIBC_2.2.5.
-func unversioned(name string) string {
-	name, _, _ = strings.Cut(name, "@")
-	return name
-}
-
 // names reports whether a function has exactly the symbol's name, or with a version.
 func (s *symbol) names(f *profile.Function) bool {
 	name := counts.Name(f.Name)
-	return (name == s.name || unversioned(name) == s.name) && s.inModule(counts.Name(f.File.Base()))
+	return (name == s.name || samples.Unversioned(name) == s.name) && s.inModule(counts.Name(f.File.Base()))
 }
 
 // sameCode reports whether two functions are the same one of a program that was mapped twice.

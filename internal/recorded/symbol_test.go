@@ -66,7 +66,7 @@ func TestSeveral(t *testing.T) {
 		want   bool
 	}{
 		{"main", a, true}, {"a:main", a, true}, {"/bin/a:main", a, true}, {"b.so:main", a, false}, {"mai", a, false}, {"main", f("", "main", 1), false},
-		{"read", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true}, {"read@@GLIBC_2.2.5", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true},
+		{"read", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true}, {"read", f("/bin/a", "read@plt", 1), false}, {"read@@GLIBC_2.2.5", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true},
 	} {
 		s, err := parseSymbol(test.symbol)
 		if err != nil || s.names(test.of) != test.want {

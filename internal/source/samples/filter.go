@@ -111,8 +111,17 @@ func (p *part) match(names ...string) bool {
 // matchFunction is match for a function, by its name or symbol. The last part of a Go package's
 // path is enough, and a symbol's version may be left out.
 func (p *part) matchFunction(name, symbol string) bool {
-	bare, _, _ := strings.Cut(name, "@")
-	return p.match(orUnknown(name), symbol, name[strings.LastIndex(name, "/")+1:], bare)
+	return p.match(orUnknown(name), symbol, name[strings.LastIndex(name, "/")+1:], Unversioned(name))
+}
+
+// Unversioned returns the name of a symbol without its version, as read for read@@GLIBC_2.2.5. What calls
+// it through a table, as read@plt, is another function.
+func Unversioned(name string) string {
+	bare, version, _ := strings.Cut(name, "@")
+	if version == "plt" {
+		return name
+	}
+	return bare
 }
 
 // matchTask is match for a process or a thread.

@@ -225,8 +225,11 @@ func TestWithinMissing(t *testing.T) {
 // TestVersions: a symbol's version may be left out of a function's name.
 func TestVersions(t *testing.T) {
 	b, root := server(t)
-	perfMap(t, root, "tmp/perf-42.map", "10000 100 read@@GLIBC_2.2.5\n10100 100 read_all@V1\n")
-	for name, want := range map[string]float64{"read": 101, "read@@GLIBC_2.2.5": 101, "read_all": 1010, "read*": 1111} {
+	perfMap(t, root, "tmp/perf-42.map", "10000 100 read@@GLIBC_2.2.5\n10100 100 read@plt\n")
+	if got := samples.Unversioned("read@V1"); got != "read" {
+		t.Errorf("read@V1 without its version is %s", got)
+	}
+	for name, want := range map[string]float64{"read": 101, "read@plt": 1010, "read@@GLIBC_2.2.5": 101, "read*": 1111} {
 		r := samples.NewReader(bytes.NewReader(b), "test.data", samples.Options{By: counts.Function, Filter: samples.Filter{Functions: []string{name}}, Symbols: profile.Config{Root: root}})
 		if got := tableOf(t, r).Cell(0, 0).Value; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
