@@ -39,7 +39,6 @@ func Late() {
 	}
 	afterCollection(late, func() int {
 		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
 		if room := room.Load(); room > 0 {
 			// The next collection is then at twice of what was in use at this one, which may be long ago.
 			debug.SetMemoryLimit(math.MaxInt64)
@@ -55,6 +54,7 @@ func Late() {
 				debug.SetMemoryLimit(set)
 			}
 		}
+		runtime.ReadMemStats(&m)
 		if m.HeapAlloc > large {
 			return tight
 		}
