@@ -2,9 +2,12 @@ package collector_test
 
 import (
 	"math"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,33 +15,47 @@ import (
 )
 
 // After the first collection the limit of Late is lifted, but not one that a command has set.
+// Each case has a process of its own, as one rule would lift the other's limit.
 func TestLate(t *testing.T) {
-	t.Setenv("GOGC", "")
-	t.Setenv("GOMEMLIMIT", "")
-	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(math.MaxInt64)
-	defer func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }()
+	const name = "CYCLESTACK_COLLECTOR_LIMIT"
+	if own := os.Getenv(name); own != "" {
+		limit, err := strconv.ParseInt(own, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late(t, limit)
+		return
+	}
+	for _, own := range []string{"0", "200000000"} {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLate$", "-test.count=1")
+		child.Env = append(os.Environ(), name+"="+own, "GOGC=", "GOMEMLIMIT=")
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Errorf("own limit %s: %v\n%s", own, err, out)
+		}
+	}
+}
+
+// late calls collector.Late and then sets an own limit in bytes; 0 for none.
+func late(t *testing.T, own int64) {
+	collector.Late()
+	if first := debug.SetMemoryLimit(-1); first == math.MaxInt64 {
+		t.Error("memory has no limit at first")
+	}
+	want := int64(math.MaxInt64)
+	if own > 0 {
+		want = own
+		debug.SetMemoryLimit(own)
+	}
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	for _, own := range []int64{0, 200 << 20} {
-		collector.Late()
-		if first := debug.SetMemoryLimit(-1); first == math.MaxInt64 {
-			t.Error("memory has no limit at first")
+	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		runtime.GC()
+		metrics.Read(sample)
+		growth := sample[0].Value.Uint64()
+		if growth < 100 && debug.SetMemoryLimit(-1) == want {
+			return
 		}
-		want := int64(math.MaxInt64)
-		if own > 0 {
-			want = own
-			debug.SetMemoryLimit(own)
+		if time.Now().After(end) {
+			t.Fatalf("the limit is %d, want %d; the heap grows by %d %%", debug.SetMemoryLimit(-1), want, growth)
 		}
-		for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-			runtime.GC()
-			metrics.Read(sample)
-			growth := sample[0].Value.Uint64()
-			if growth < 100 && debug.SetMemoryLimit(-1) == want {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the limit is %d, want %d; the heap grows by %d %%", debug.SetMemoryLimit(-1), want, growth)
-			}
-		}
-		debug.SetGCPercent(percent) // ends the rule
 	}
 }
