@@ -364,7 +364,11 @@ func (p *profile) begin(a *account.Account) {
 		parts = append(parts, a.Label)
 	}
 	if !math.IsNaN(a.Duration) {
-		parts = append(parts, page.Duration(a.Duration))
+		d := page.Duration(a.Duration)
+		if h.Flat != "" { // the shares are of processor time
+			d += " elapsed"
+		}
+		parts = append(parts, d)
 	}
 	if h.Flat == "" {
 		parts = append(parts, "on "+p.h.CPU.Name, m.Name+" "+m.Version)
