@@ -161,8 +161,17 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	go func() {
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			a.s.r.mu.Lock()
+			if a.value(series.Errors, "part", "pmu") >= 1 {
+				cancel()
+			}
+			a.s.r.mu.Unlock()
+		}
+	}()
 	if err := a.rotate(ctx); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
@@ -25,19 +26,21 @@ type web struct {
 	secure   bool
 	buffers  sync.Pool
 	mu       sync.Mutex
-	scrapes  []*scrape // that are being answered, the oldest first
+	places   chan struct{} // of scrapes
+	scrapes  []*scrape     // that are being answered, the oldest first
 }
 
 // A scrape is an answer that is being sent.
 type scrape struct {
 	out   *http.ResponseController
-	ended bool // it was told to end, for another one
+	ended atomic.Bool // it was told to end, for another one
 }
 
 // Bounds on what a client may take. A scraper that does not read has its connection closed.
 const (
 	mostScrapes  = 4
 	mostClients  = 64
+	placeTimeout = 5 * time.Second
 	writeTimeout = 30 * time.Second
 )
 
@@ -47,7 +50,7 @@ func newWeb(a *Agent, address, config string) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &web{a: a, config: c}
+	w := &web{a: a, config: c, places: make(chan struct{}, 2*mostScrapes)}
 	if w.listener, err = net.Listen("tcp", address); err != nil {
 		return nil, fault.As(fault.Machine, err)
 	}
@@ -115,12 +118,12 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // metrics answers a scrape. The text is made before anything is sent, so that a slow reader
 // holds no lock.
 func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
-	done, ok := w.enter(http.NewResponseController(out))
-	if !ok {
+	own := w.enter(r.Context(), http.NewResponseController(out))
+	if own == nil {
 		http.Error(out, "too many scrapes at a time", http.StatusServiceUnavailable)
 		return
 	}
-	defer done()
+	defer w.leave(own)
 	kept, ok := w.buffers.Get().(*[]byte)
 	if !ok {
 		kept = new([]byte)
@@ -128,6 +131,10 @@ func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
 	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	w.a.s.r.mu.Lock()
+	if own.ended.Load() {
+		w.a.s.r.mu.Unlock()
+		return
+	}
 	if r.Method == http.MethodGet {
 		w.a.s.r.read(host + " " + clean(r.UserAgent()))
 	}
@@ -149,26 +156,33 @@ func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
 }
 
 // enter begins to answer a scrape. If there are too many, the oldest is ended: who does not
-// read keeps no one else out.
-func (w *web) enter(out *http.ResponseController) (done func(), ok bool) {
+// read keeps no one else out. It waits for those that were told to end; nil if they do not.
+func (w *web) enter(ctx context.Context, out *http.ResponseController) *scrape {
+	ctx, cancel := context.WithTimeout(ctx, placeTimeout)
+	defer cancel()
+	select {
+	case w.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.scrapes) >= 2*mostScrapes {
-		return nil, false
-	}
-	for i := 0; i < len(w.scrapes)-mostScrapes+1; i++ {
-		if s := w.scrapes[i]; !s.ended {
-			s.ended = true
+	for _, s := range w.scrapes[:max(0, len(w.scrapes)-mostScrapes+1)] {
+		if !s.ended.Swap(true) {
 			_ = s.out.SetWriteDeadline(time.Now())
 		}
 	}
 	own := &scrape{out: out}
 	w.scrapes = append(w.scrapes, own)
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.scrapes = slices.DeleteFunc(w.scrapes, func(s *scrape) bool { return s == own })
-	}, true
+	return own
+}
+
+// leave ends what enter began.
+func (w *web) leave(own *scrape) {
+	w.mu.Lock()
+	w.scrapes = slices.DeleteFunc(w.scrapes, func(s *scrape) bool { return s == own })
+	w.mu.Unlock()
+	<-w.places
 }
 
 // A limited listener has at most so many connections. Others wait.
