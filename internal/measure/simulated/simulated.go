@@ -262,7 +262,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	if s.options.Announce != nil {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
-		if cycles := simulatedCycles(ostime.LikelyUser(s.state.UserTime(), s.state.SystemTime()).Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
+		if cycles := ownShare * ostime.LikelyUser(s.state.UserTime(), s.state.SystemTime()).Seconds() * s.method.Account.Params()[clockParameter]; cycles > 0 {
 			p := pace{begin: time.Now(), cycles: cycles, moved: float64(simulation.Moved() - s.moved)}
 			progress = func(now simulation.Progress) { show(p.at(time.Since(p.begin), now)) }
 		}

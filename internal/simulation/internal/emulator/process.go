@@ -27,24 +27,25 @@ import (
 // simulated.
 type run struct {
 	sync.Mutex
-	defined *sync.Cond // a process has further blocks, or ended
-	options *Options
-	dir     string
-	code    *library
-	shared  *caches.Shared
-	by      map[int]*process // by number; the latest program of each
-	all     []*process
-	whole   function // all windows
-	begun   int32    // of the windows
-	cycles  float64  // of the windows
-	clock   clock
-	calls   indirects
-	left    []string // programs that were executed outside
-	faults  error    // what was written cannot be
-	ended   sync.WaitGroup
-	since   time.Time     // the simulation began
-	before  time.Duration // processor time of this process then
-	told    time.Time     // when Progress was called last
+	defined    *sync.Cond // a process has further blocks, or ended
+	options    *Options
+	dir        string
+	code       *library
+	shared     *caches.Shared
+	by         map[int]*process // by number; the latest program of each
+	all        []*process
+	whole      function // all windows
+	begun      int32    // of the windows
+	cycles     float64  // of the windows
+	translated int      // instructions, in each process that executes them
+	clock      clock
+	calls      indirects
+	left       []string // programs that were executed outside
+	faults     error    // what was written cannot be
+	ended      sync.WaitGroup
+	since      time.Time     // the simulation began
+	before     time.Duration // processor time of this process then
+	told       time.Time     // when Progress was called last
 }
 
 // A process is one program of a process.
@@ -270,6 +271,7 @@ func (p *process) define(said *said) error {
 	if said.id != uint64(p.base)+uint64(len(p.blocks))+1 || said.id >= maxBlocks {
 		return errWire
 	}
+	p.run.translated += len(said.sizes)
 	code, sizes := p.run.code.whole(addr, said.code, said.sizes)
 	image, bias := p.find(addr)
 	if len(p.room) == cap(p.room) {
