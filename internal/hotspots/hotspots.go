@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
@@ -49,7 +50,8 @@ type function struct {
 	code    counts.Code // of the hottest instruction
 	kernel  bool
 	samples int64
-	rows    []int // the hottest first
+	most    int64 // at one place
+	rows    []int
 }
 
 // placesMost is how many functions are looked at. placesLeast is the least share of the
@@ -59,6 +61,10 @@ const (
 	placesLeast  = 0.02
 	samplesLeast = 5
 )
+
+// Fold is the least share of the samples that a function's instructions matter at, for hotspots and
+// the core model: see [samples.Options].
+const Fold = 0.004
 
 // Read reads the samples of a recording.
 func Read(rec *source.Recording, o Options) (*Samples, error) {
@@ -105,21 +111,15 @@ func (s *Samples) gather() {
 			of[key] = f
 			s.functions = append(s.functions, f)
 		}
-		f.samples += n
+		if f.samples += n; n > f.most {
+			f.most, f.code = n, *c
+		}
 		f.rows = append(f.rows, row)
 		if f.kernel {
 			s.Kernel += n
 		}
 	}
-	for _, f := range s.functions {
-		slices.SortFunc(f.rows, func(i, j int) int {
-			return cmp.Or(cmp.Compare(t.Cell(j, s.column).Samples, t.Cell(i, s.column).Samples), cmp.Compare(i, j))
-		})
-		if c := t.Scopes[f.rows[0]].Code; c != nil {
-			f.code = *c
-		}
-	}
-	slices.SortFunc(s.functions, func(a, b *function) int {
+	sorting.Stable(s.functions, func(a, b *function) int {
 		return cmp.Or(cmp.Compare(b.samples, a.samples), cmp.Compare(a.code.Module, b.code.Module), cmp.Compare(a.code.Function, b.code.Function))
 	})
 }

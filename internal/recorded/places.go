@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
@@ -150,11 +151,11 @@ func (p *placeReport) closeFirst() {
 	}
 }
 
-// byInstruction returns the table by instruction of the reader of the whole, which is made once;
+// byInstruction returns the table by instruction of hot functions that the reader of the whole makes once;
 // nil without that reader.
 func (p *placeReport) byInstruction() *counts.Table {
 	if p.insts == nil && p.first != nil {
-		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true}); err == nil {
+		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true, Fold: hotspots.Fold}); err == nil {
 			p.insts = t
 		}
 	}

@@ -69,19 +69,19 @@ func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
 	if r.again.list.n == 0 {
 		return nil, nil
 	}
-	r.opts.By, r.opts.Filter, r.keep, r.opts.NoInline = counts.Instruction, f, newSelection(&f), false
+	r.opts.By, r.opts.Filter, r.keep, r.opts.NoInline, r.opts.Fold = counts.Instruction, f, newSelection(&f), false, 0
 	return r.resplit()
 }
 
 // Places returns the table of a reader with other options, as Instructions does. It is nil if
-// the options differ in more than By and NoInline, or if samples are filtered.
+// the options differ in more than By, NoInline and Fold, or if samples are filtered.
 func (r *Reader) Places(o Options) (*counts.Table, error) {
 	derived := r.derive != nil && o.Derive != r.opts.Derive
 	waits := r.waits != nil && !o.Waits
 	if r.again.list.n == 0 || r.keep != nil || newSelection(&o.Filter) != nil || o.Within != 0 || derived || waits {
 		return nil, nil
 	}
-	r.opts.By, r.opts.Within, r.opts.NoInline = o.By, 0, o.NoInline
+	r.opts.By, r.opts.Within, r.opts.NoInline, r.opts.Fold = o.By, 0, o.NoInline, o.Fold
 	return r.resplit()
 }
 
@@ -91,8 +91,11 @@ func (r *Reader) resplit() (*counts.Table, error) {
 	p := newPlaces(r.opts.By, 0, r.keep, r.functions())
 	p.files = r.places.files
 	p.begin(r.places.columns)
-	p.gathered.list = g.list
-	p.lookUpCodes()
+	if p.gathered.list = g.list; r.opts.Fold > 0 && r.opts.By == counts.Instruction {
+		r.fold(&p, &g)
+	} else {
+		p.lookUpCodes()
+	}
 	codes := p.gathered.codes
 	p.gathered = gathered{}
 	for n, code := range codes {
@@ -108,6 +111,83 @@ func (r *Reader) resplit() (*counts.Table, error) {
 	r.fill()
 	t := r.table
 	return &t, nil
+}
+
+// A foldable is a function whose places may become one.
+type foldable struct {
+	function *profile.Function // nil for code without a name
+	sums     []perfdata.Sum    // by column
+	places   int
+	hottest  int32 // place
+	most     int64 // samples there
+	code     int32 // of all places, and 1; 0 for none yet
+	stays    bool  // each place is one
+}
+
+// fold looks up the gathered places. Those of each function with less than Options.Fold of every column
+// become one. Functions of a name in a module are one. So is code without a name, at its hottest place.
+func (r *Reader) fold(p *places, g *gathered) {
+	functions, of := map[counts.Code]*foldable{}, make([]*foldable, g.list.n)
+	whole := make([]perfdata.Sum, p.columns)
+	for _, is := range inOrder(&g.list, 0) {
+		at, name := p.files.place(codePlace{is.offset, is.file}), counts.Code{}
+		f := p.symbols.at(at)
+		if f != nil {
+			if name.Function = f.Name; f.Name == "" {
+				f = nil
+			}
+		}
+		if name.Module = at.File.Base(); at.File != nil {
+			name.BuildID = at.File.BuildID
+		}
+		x := functions[name]
+		if x == nil {
+			x = &foldable{function: f, sums: make([]perfdata.Sum, p.columns)}
+			functions[name] = x
+		}
+		of[is.number] = x
+		x.places++
+		samples := int64(0)
+		for col := range p.columns {
+			var sum perfdata.Sum
+			g.addTo(&sum, int(is.number)*p.columns+col, col)
+			x.sums[col].Merge(&sum)
+			whole[col].Merge(&sum)
+			samples += sum.Samples()
+		}
+		if samples > x.most || samples == x.most && is.number < x.hottest {
+			x.hottest, x.most = is.number, samples
+		}
+	}
+	n := 0
+	for name, x := range functions {
+		if x.stays = name.Module != "" && (x.function != nil || p.columns > 1) && r.hot(x.sums, whole); x.stays {
+			n += x.places
+		} else {
+			n++
+		}
+	}
+	p.codes, p.sums, p.gathered.codes = make([]key, 0, n), make([]perfdata.Sum, 0, n*p.columns), make([]int32, len(of))
+	for n, x := range of {
+		switch {
+		case x.stays:
+			x.code = p.addCode(key{place: p.files.place(*g.list.at(n))}) + 1
+		case x.code == 0:
+			x.code = p.addCode(key{place: p.files.place(*g.list.at(int(x.hottest))), function: x.function}) + 1
+		}
+		p.gathered.codes[n] = x.code - 1
+	}
+}
+
+// hot reports whether a part has Options.Fold of the whole in any column.
+func (r *Reader) hot(part, whole []perfdata.Sum) bool {
+	for col, e := range r.columns {
+		own, all := part[col].Cell(e), whole[col].Cell(e)
+		if own.Samples > 0 && (own.Value >= r.opts.Fold*all.Value || float64(own.Samples) >= r.opts.Fold*float64(all.Samples)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Files are the files that were mapped.

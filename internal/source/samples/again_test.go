@@ -179,3 +179,64 @@ func TestOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFold compares a table by instruction with one that has one row of each light function.
+func TestFold(t *testing.T) {
+	folded, stayed := 0, 0
+	for _, file := range []string{"examples/functions.data", "examples/stacks.data", "source/perfdata/testdata/group.data", "source/perfdata/testdata/zstd.data"} {
+		in := open(t, "../../../"+file).Samples(samples.Options{By: counts.Module, Again: true, Symbols: profile.Config{Root: "../../../examples/functions"}}).(*samples.Reader)
+		tableOf(t, in)
+		o := samples.Options{By: counts.Instruction, NoInline: true}
+		all, err := in.Places(o)
+		if err != nil || all == nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = all.Clone()
+		o.Fold = 0.3
+		got, err := in.Places(o)
+		if err != nil || got == nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		functions := func(t *counts.Table) map[counts.Code][]int64 {
+			list := map[counts.Code][]int64{}
+			for i := 1; i < len(t.Scopes); i++ {
+				c := *t.Scopes[i].Code
+				key := counts.Code{Module: c.Module, BuildID: c.BuildID, Function: c.Function}
+				if list[key] == nil {
+					list[key] = make([]int64, len(t.Columns)+1)
+				}
+				for col := range t.Columns {
+					list[key][col] += t.Cell(i, col).Samples
+				}
+				list[key][len(t.Columns)]++
+			}
+			return list
+		}
+		want, have := functions(all), functions(got)
+		if len(have) != len(want) || !reflect.DeepEqual(got.Row(0), all.Row(0)) {
+			t.Errorf("%s: %d functions, want %d", file, len(have), len(want))
+		}
+		n := len(all.Columns)
+		for f, sums := range want {
+			hot := false
+			for col := range n {
+				hot = hot || sums[col] > 0 && float64(sums[col]) >= o.Fold*float64(all.Cell(0, col).Samples)
+			}
+			rows := sums[n]
+			if hot = hot && (f.Function != "" || n > 1); !hot {
+				rows = 1
+			}
+			if own := have[f]; own == nil || !reflect.DeepEqual(own[:n], sums[:n]) || own[n] != rows && (hot || own[n] != sums[n]) {
+				t.Errorf("%s: %s: %v, want %v in %d rows", file, f.Function, own, sums, rows)
+			}
+			if hot {
+				stayed++
+			} else if sums[n] > 1 {
+				folded++
+			}
+		}
+	}
+	if folded == 0 || stayed == 0 {
+		t.Errorf("%d functions were folded, %d were not", folded, stayed)
+	}
+}

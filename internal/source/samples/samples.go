@@ -50,6 +50,11 @@ type Options struct {
 	// It needs a recording of each switch between threads.
 	Waits bool
 
+	// Fold is for tables by instruction of [Reader.Places]. Functions with a smaller share of each event
+	// have one row, where they begin. Code without a name has one at its hottest instruction, if
+	// there is one event.
+	Fold float64
+
 	// Again keeps what [Reader.Instructions] and [Reader.Places] need.
 	Again bool
 
