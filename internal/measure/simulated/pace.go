@@ -30,8 +30,8 @@ type pace struct {
 
 // A mark is what was simulated with some processor time.
 type mark struct {
-	spent, known  time.Duration
-	cycles, moved float64
+	elapsed, spent, known time.Duration
+	cycles, moved         float64
 }
 
 const (
@@ -48,14 +48,14 @@ const (
 
 // at returns the progress after a time.
 func (p *pace) at(after time.Duration, now simulation.Progress) Progress {
-	m := mark{now.Spent, now.Known, now.Cycles, float64(now.Moved)}
+	m := mark{now.Elapsed, now.Spent, now.Known, now.Cycles, float64(now.Moved)}
 	p.mark(m)
 	whole := p.whole(&m)
 	share := min(now.Cycles/whole, 1)
 	if share == 0 || !(after >= paceFirst && share >= paceLeast || after >= paceLate && share >= paceLittle) {
 		return Progress{Share: share}
 	}
-	left, each := p.left(&m, max(whole, m.cycles)), float64(now.Elapsed)/float64(max(now.Spent, 1))
+	left, each := p.left(&m, max(whole, m.cycles)), p.ratio(&m)
 	rest := float64(now.Rest)
 	// The emulator and this process run side by side. What follows the program's end is this process alone.
 	to := Progress{Share: share, Total: after + time.Duration(left*each+rest*max(each, 1)), Spend: now.Spent + time.Duration(left+rest)}
@@ -65,18 +65,27 @@ func (p *pace) at(after time.Duration, now simulation.Progress) Progress {
 	return to
 }
 
-// half returns the mark at half of the processor time so far.
-func (p *pace) half(now *mark) mark {
-	half := p.marks[0]
+// half returns the mark at half of the processor time so far; the beginning if there is none.
+func (p *pace) half(now *mark) (half mark) {
 	for _, m := range p.marks {
-		if m.spent <= now.spent/2 {
+		if m.spent <= now.spent/2 && m.cycles < now.cycles {
 			half = m
 		}
 	}
-	if now.cycles <= half.cycles {
-		return mark{}
-	}
 	return half
+}
+
+// paceOthers is the power of a ratio above 1 that holds for the rest: other load comes and goes.
+const paceOthers = 0.85
+
+// ratio returns the elapsed time for a processor time, by the later half so far.
+func (p *pace) ratio(now *mark) float64 {
+	half := p.half(now)
+	each := float64(now.elapsed-half.elapsed) / float64(max(now.spent-half.spent, 1))
+	if each > 1 {
+		return math.Pow(each, paceOthers)
+	}
+	return each
 }
 
 // paceRest is the least share of the processor time that is not known.

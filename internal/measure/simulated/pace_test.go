@@ -55,6 +55,36 @@ func TestPaceBeside(t *testing.T) {
 	t.Error("no prediction")
 }
 
+// TestPaceLater predicts a simulation by one process at first, and by two side by side from a tenth on.
+func TestPaceLater(t *testing.T) {
+	const cycles, each = 1e9, 20.0 // seconds of processor time
+	p := pace{cycles: cycles}
+	for spent := 0.0; spent < each; spent += 0.02 {
+		elapsed := min(spent, each/10) + max(spent-each/10, 0)/2
+		now := simulation.Progress{Cycles: cycles * spent / each, Elapsed: time.Duration(elapsed * 1e9), Spent: time.Duration(spent * 1e9)}
+		got := p.at(time.Duration(elapsed*1e9), now)
+		if !got.Tell {
+			continue
+		}
+		if want := each/10 + each*0.9/2; math.Abs(got.Total.Seconds()/want-1) > 0.02 {
+			t.Errorf("%+v, want %v s", got, want)
+		}
+		return
+	}
+	t.Error("no prediction")
+}
+
+// TestPaceFirst predicts by two marks that have the same processor time.
+func TestPaceFirst(t *testing.T) {
+	p := pace{cycles: 1e9}
+	now := simulation.Progress{Cycles: 3e8, Elapsed: 3 * time.Second, Spent: 3 * time.Second, Rest: time.Second}
+	p.at(now.Elapsed, now)
+	now.Cycles, now.Elapsed = 4e8, now.Elapsed+10*time.Millisecond
+	if got := p.at(now.Elapsed, now); !got.Tell || math.Abs(got.Total.Seconds()-8.5) > 0.1 {
+		t.Errorf("%+v, want 8.5 s", got)
+	}
+}
+
 // TestPaceCode predicts a program whose code is new mostly at its beginning: each doubling of its length has as
 // many new instructions.
 func TestPaceCode(t *testing.T) {
