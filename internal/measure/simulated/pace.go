@@ -36,9 +36,9 @@ type mark struct {
 
 const (
 	paceFirst  = 2 * time.Second  // that a prediction needs
-	paceLeast  = 1.0 / 3          // of the run, also
+	paceLeast  = 0.4              // of the run, also
 	paceLate   = 15 * time.Second // when less is enough:
-	paceLittle = 1.0 / 6          // of the run
+	paceLittle = 0.2              // of the run
 	paceMarks  = 1024             // at most
 	// paceOther is the change of a prediction that is worth telling, until paceKnown of the run.
 	paceOther = 0.3
@@ -152,4 +152,4 @@ func (p *pace) mark(m mark) {
 // ownShare is how many cycles are simulated for each that a run by itself takes here. Kernel, other programs and other
 // virtual machines make its caches cold. The median of 28 programs was 0.78, 0.79 and 0.71 at a load of 2 to 9. The
 // quartiles were 0.6 to 0.97. With the shortest of twelve runs the median was 0.86.
-const ownShare = 0.8
+const ownShare = 0.76
