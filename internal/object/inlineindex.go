@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/cyclestack/cyclestack/internal/sorting"
@@ -173,6 +174,9 @@ func (x *inlineIndex) put(p indexPiece) {
 			}
 			name = uint32(len(x.names))
 			x.number[p.name], x.names = name, append(x.names, p.name)
+		}
+		if n == cap(x.fresh) {
+			x.fresh = slices.Grow(x.fresh, n+1) // a quarter, as of append, would be more garbage
 		}
 		x.fresh = append(x.fresh, freshPiece{p.span, name})
 	}

@@ -35,14 +35,19 @@ type callchains struct {
 // A callchain is the calls around its samples, with what these count.
 type callchain struct {
 	low, high uint32 // its key, a hash of all that decides what it is
-	samples   uint32 // their number, or that of a row of mixed
-	caller    uint32 // the call that the others are made from; 0 for none
+	chainCalls
+}
+
+// chainCalls are the calls of a callchain, with its samples.
+type chainCalls struct {
+	samples uint32 // their number, or that of a row of mixed
+	caller  uint32 // the call that the others are made from; 0 for none
 	// The place of the innermost call, where the samples were taken; above it the number of
 	// the amount of each, and the mark of further calls.
 	leaf uint32
 }
 
-// What callchain.leaf has above the place: the number of an amount, or mixedSums, and the mark
+// What chainCalls.leaf has above the place: the number of an amount, or mixedSums, and the mark
 // of calls behind those of the chain before.
 const (
 	placeBits    = 22
@@ -420,7 +425,7 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 		h := &c.hashed[c.path[i]]
 		h.call = c.call(h.hash, s.code.number(h.place()))
 	}
-	is := callchain{uint32(w.key), uint32(w.key >> 32), 0, caller, s.code.number(leaf.place()) | w.sums<<placeBits}
+	is := callchain{uint32(w.key), uint32(w.key >> 32), chainCalls{0, caller, s.code.number(leaf.place()) | w.sums<<placeBits}}
 	if c.calls.n > before {
 		*c.calls.at(c.calls.n - 1) |= lastCall
 		is.leaf |= furtherCalls
@@ -449,22 +454,32 @@ func (s *Stacks) settle(last bool) {
 	c := &s.calls
 	s.find()
 	c.index, c.recent, c.last = numberIndex{}, nil, nil
-	s.code.lookUp()
+	var list pages[chainCalls] // without the keys: looking up needs memory
+	for i := range c.list.n {
+		list.add(c.list.at(i).chainCalls)
+		c.list.free(i)
+	}
+	c.list = pages[callchain]{}
+	order := inOrder(&s.code.places, len(s.code.numbers))
+	if last && s.chains {
+		s.code.places, s.code.index, s.code.seen = pages[codePlace]{}, numberIndex{}, nil
+	}
+	s.code.lookUp(order)
 	s.r.symbols.Function(profile.Place{}) // the last file is given up
 	if last && s.chains {
 		s.frames, s.functions, s.threads = nil, nil, nil
-		s.code.places, s.code.index, s.code.seen, s.code.lists = pages[codePlace]{}, numberIndex{}, nil, nil
+		s.code.lists = nil
 		s.code.leaves = places{codes: s.code.leaves.codes}
 	}
 	next := uint32(1)
-	for i := range c.list.n {
+	for i := range list.n {
 		if i%settledTogether == 0 {
 			if s.memory() > s.limit() {
 				s.fold(next)
 			}
-			s.touch(i, next)
+			s.touch(&list, i, next)
 		}
-		chain := *c.list.at(i)
+		chain := *list.at(i)
 		at := *c.calls.at(int(chain.caller))
 		for more := chain.leaf&furtherCalls != 0; more; next++ {
 			call := c.calls.at(int(next))
@@ -477,8 +492,8 @@ func (s *Stacks) settle(last bool) {
 		if at&cutCall == 0 {
 			at = uint32(s.under(int32(at), chain.leaf%(1<<placeBits)))
 		}
-		s.settled(i, at)
-		c.list.free(i)
+		s.settled(i, chain, at)
+		list.free(i)
 	}
 }
 
@@ -486,10 +501,10 @@ func (s *Stacks) settle(last bool) {
 const settledTogether = 32
 
 // touch reads the nodes that callchains begin at. So the processor waits for several at once.
-func (s *Stacks) touch(from int, settled uint32) {
+func (s *Stacks) touch(list *pages[chainCalls], from int, settled uint32) {
 	c, first := &s.calls, [settledTogether]int32{}
-	for i := range min(settledTogether, c.list.n-from) {
-		if caller := c.list.at(from + i).caller; caller < settled && s.tree.nodes.n > 0 {
+	for i := range min(settledTogether, list.n-from) {
+		if caller := list.at(from + i).caller; caller < settled && s.tree.nodes.n > 0 {
 			first[i] = s.tree.nodes.at(int(*c.calls.at(int(caller)) &^ cutCall)).children()
 		}
 	}
@@ -501,8 +516,8 @@ func (s *Stacks) touch(from int, settled uint32) {
 }
 
 // settled adds the sums of a callchain to those of its stack.
-func (s *Stacks) settled(n int, at uint32) {
-	c, chain := &s.calls, s.calls.list.at(n)
+func (s *Stacks) settled(n int, chain chainCalls, at uint32) {
+	c := &s.calls
 	code, cut := s.code.numbers[chain.leaf%(1<<placeBits)].frames, at&cutCall != 0
 	is := stackRow{int32(at), code}
 	if cut {

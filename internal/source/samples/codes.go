@@ -28,6 +28,9 @@ type codes struct {
 	index   numberIndex  // of the places; the numbers are theirs and 1
 	numbers []codeNumber // of places that were looked up
 	lists   map[string]uint32
+	last    uint32 // the number of the list that was asked for last
+	alone   int32  // the frame of that, if it is one; -1 if not
+	key     []byte
 	list    []codeList
 	most    int     // lists
 	frames  []int32 // of the lists
@@ -89,7 +92,7 @@ const (
 // newCodes returns codes; others is the frame of those that there was no room for.
 func newCodes(spaces *profile.Spaces, others int32, leaves places, expand func(profile.Place) []int32) *codes {
 	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, seen: make([]seenPlace, seenPlaces),
-		lists: map[string]uint32{}, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
+		lists: map[string]uint32{}, alone: -1, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
 // hash is that of the place alone, and of the callers with it.
@@ -219,10 +222,9 @@ type seenPlace struct {
 const seenPlaces = 1 << 15
 
 // lookUp looks up the places that were met since the last time, by file and address.
-func (c *codes) lookUp() {
-	from := len(c.numbers)
-	c.numbers = append(c.numbers, make([]codeNumber, c.places.n-from)...)
-	for _, is := range inOrder(&c.places, from) {
+func (c *codes) lookUp(order []numberedPlace) {
+	c.numbers = append(c.numbers, make([]codeNumber, len(order))...)
+	for _, is := range order {
 		n := codeNumber{c.add(c.files.place(codePlace{is.offset, is.file})), -1}
 		if list := c.at(n.frames); len(list) == 1 {
 			n.alone = list[0]
@@ -242,11 +244,14 @@ func (c *codes) forget() {
 // add returns the number of the frames of a place.
 func (c *codes) add(at profile.Place) uint32 {
 	frames := c.expand(at)
-	var key []byte
-	for _, f := range frames {
-		key = binary.NativeEndian.AppendUint32(key, uint32(f))
+	if len(frames) == 1 && frames[0] == c.alone {
+		return c.last
 	}
-	n, ok := c.lists[string(key)]
+	c.key = c.key[:0]
+	for _, f := range frames {
+		c.key = binary.NativeEndian.AppendUint32(c.key, uint32(f))
+	}
+	n, ok := c.lists[string(c.key)]
 	if !ok {
 		if n = uint32(len(c.list)); int(n) >= c.most || len(c.frames)+len(frames) > maxCodeFrames {
 			return crowdedCode
@@ -254,7 +259,10 @@ func (c *codes) add(at profile.Place) uint32 {
 		begin := uint32(len(c.frames))
 		c.frames = append(c.frames, frames...)
 		c.list = append(c.list, codeList{c.leaves.look(at), begin, uint32(len(c.frames))})
-		c.lists[string(key)] = n
+		c.lists[string(c.key)] = n
+	}
+	if c.alone, c.last = -1, n; len(frames) == 1 {
+		c.alone = frames[0]
 	}
 	return n
 }

@@ -296,6 +296,9 @@ func codeOf[K comparable](p *places, index map[K]int32, of K, k key) int32 {
 }
 
 func (p *places) addCode(k key) int32 {
+	if len(p.codes) == cap(p.codes) {
+		p.codes = slices.Grow(p.codes, len(p.codes)+1) // a quarter, as of append, would be more garbage
+	}
 	p.codes = append(p.codes, k)
 	if p.recent == nil {
 		p.sums = append(p.sums, make([]perfdata.Sum, p.columns)...)

@@ -90,7 +90,10 @@ type Stacks struct {
 
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
 	threads   map[threadKey]int32           // the frames of threads
-	recent    [recentThreads]recentThread
+
+	function       *profile.Function // that was asked for last
+	functionFrames []int32
+	recent         [recentThreads]recentThread
 
 	chain  []link // of the sample
 	events []*perfdata.Event
@@ -707,6 +710,9 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 	}
 	f := symbols.Function(at)
 	if by == counts.Function && (s.r.opts.NoInline || !symbols.Inlined(at)) {
+		if f == s.function {
+			return s.functionFrames
+		}
 		list, ok := s.functions[f]
 		if !ok {
 			source := ""
@@ -716,6 +722,7 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 			list = []int32{s.frame(frameKey{file: at.File, name: f.Name, source: source, addr: f.Addr})}
 			s.functions[f] = list
 		}
+		s.function, s.functionFrames = f, list
 		return list
 	}
 	inner := symbols.Frames(at)
