@@ -138,12 +138,16 @@ func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Spl
 	})
 }
 
+// pageMemory is the memory that a page of a large recording may use before garbage is collected.
+const pageMemory = 160 << 20
+
 // page makes a page of all that a recording can say.
 func (a *app) page(c *common, f *placeFlags, recs *recorded.Recordings, places *recorded.PlaceOptions) error {
 	if c.output == "" && isTerminal(a.out) {
 		return usageError("--format html is a page for a browser: -o FILE")
 	}
 	f.readings(recs, places)
+	defer frugal(pageMemory)()
 	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: release.Version}
 	return places.Filter.Explain(a.write(c, func(out io.Writer) error { return recs.Page(out, o) }, recs.Names...))
 }

@@ -135,11 +135,26 @@ func (t *flameTree) child(parent int32, name, module string, inlined, kernel boo
 	return t.add(k, kernel)
 }
 
-// fill adds the stacks to the tree.
+// fill adds the stacks to the tree. Values are those of the last boxes until all are there.
 func (t *flameTree) fill(p *Profile) Omission {
 	var left Omission
 	values := make([]float64, t.types)
+	var path []int32 // the boxes of the frames of the stack before
+	thread := int32(0)
 	for s := range p.Stacks {
+		if path = path[:min(s.Same, len(path))]; len(path) == 0 {
+			if thread = 0; s.Thread != "" {
+				thread = t.child(0, clean(s.Thread), "", false, false)
+			}
+		}
+		at := thread
+		if n := len(path); n > 0 {
+			at = path[n-1]
+		}
+		for _, f := range s.Frames[len(path):] {
+			at = t.child(at, f.label(), clean(f.Module), f.Inlined, f.Kernel)
+			path = append(path, at)
+		}
 		any := false
 		for i, v := range s.Values {
 			values[i] = 0
@@ -147,34 +162,32 @@ func (t *flameTree) fill(p *Profile) Omission {
 				values[i], any = v, true
 			}
 		}
-		if !any && p.Pieces == nil {
-			continue
-		}
-		limit := t.limits.of(clean(s.Bottleneck))
-		at := int32(0)
-		t.count(at, values, p.Default, limit)
-		if s.Thread != "" {
-			at = t.child(at, clean(s.Thread), "", false, false)
-			t.count(at, values, p.Default, limit)
-		}
-		for _, f := range s.Frames {
-			at = t.child(at, f.label(), clean(f.Module), f.Inlined, f.Kernel)
-			t.count(at, values, p.Default, limit)
-		}
 		if p.Pieces != nil {
 			t.ends = append(t.ends, make([]int32, max(0, s.Number+1-len(t.ends)))...)
 			t.ends[s.Number] = at
+		}
+		if any {
+			t.count(at, values)
+			t.weights[uint64(at)<<32|uint64(t.limits.of(clean(s.Bottleneck)))] += values[p.Default]
+		}
+	}
+	for i := len(t.boxes) - 1; i > 0; i-- {
+		at := t.boxes[i].parent
+		t.count(at, t.sums[i*t.types:][:t.types])
+		for l := range t.limits.list {
+			if w := t.weights[uint64(i)<<32|uint64(l)]; w > 0 {
+				t.weights[uint64(at)<<32|uint64(l)] += w
+			}
 		}
 	}
 	return left
 }
 
-func (t *flameTree) count(at int32, values []float64, main int, limit int32) {
+func (t *flameTree) count(at int32, values []float64) {
 	sums := t.sums[int(at)*t.types:][:t.types]
 	for i, v := range values {
 		sums[i] += v
 	}
-	t.weights[uint64(at)<<32|uint64(limit)] += values[main]
 }
 
 // settle sorts the boxes above each other by name.

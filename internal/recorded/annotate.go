@@ -35,6 +35,8 @@ type AnnotateOptions struct {
 	Intervals bool
 	Interval  time.Duration
 	Longest   uint64 // bytes of code that a function may have; 0 for any number
+
+	first *samples.Reader // that has read the recording already, or nil; it is not closed
 }
 
 // An annotator annotates a function of a recording.
@@ -110,7 +112,7 @@ func (r *Recordings) annotate(o *AnnotateOptions, wants []*symbol) ([]*Annotated
 	if err != nil {
 		return nil, err
 	}
-	if n.in != nil {
+	if n.in != nil && o.first == nil {
 		defer n.in.Close()
 	}
 	byLine := n.kind.Simulated && n.programs == nil
@@ -200,6 +202,13 @@ func (n *annotator) find(want *symbol, x *Annotated, t *counts.Table) (*counts.C
 // first reads the recording by function. It stops where a name that is asked for has turned out
 // to mean several functions.
 func (n *annotator) first(want *symbol) (*counts.Table, error) {
+	if in := n.a.first; in != nil {
+		if t, err := in.Places(samples.Options{By: counts.Function, Derive: n.derive(), Waits: n.waits(), NoInline: true}); t != nil && err == nil {
+			n.in, n.kind = in, accounting.KindOf(in)
+			return t, nil
+		}
+		n.a.first = nil
+	}
 	o, met := samples.Options{By: counts.Function, Again: true}, meanings{of: want}
 	if want != nil && want.text != "" && want.is == nil && !want.byPlace() {
 		o.Enough = met.several

@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -26,6 +27,9 @@ type PageOptions struct {
 
 // Limits of the code in a page: functions, and bytes of each.
 const annotatedMost, annotatedLongest = 10, 256 << 10
+
+// Limits of a page's stacks: bytes while they are read, and calls. Much lighter ones cannot be seen.
+const stacksMemory, stacksCalls = 48 << 20, 1 << 17
 
 // Page writes a page of the only recording: its account, and where they can be made, those
 // of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
@@ -58,7 +62,8 @@ type pageReport struct {
 	file    string
 	page    *web.Accounts
 	samples bool
-	hot     []*counts.Code // the hotspots whose code is in the page
+	first   *samples.Reader // that has read the recording by function; nil if it is to be read again
+	hot     []*counts.Code  // the hotspots whose code is in the page
 
 	spans int // how many intervals there are
 	left  []web.Left
@@ -87,8 +92,7 @@ func (p *pageReport) stream() bool {
 func (p *pageReport) rest() {
 	simulated := p.simulated()
 	if p.samples || simulated {
-		p.add("functions", func(w io.Writer) error { return p.places(w, p.see, counts.Function) })
-		p.stacks()
+		p.add("functions", p.functions)
 	}
 	if !simulated {
 		p.add("intervals", p.intervals)
@@ -100,6 +104,22 @@ func (p *pageReport) rest() {
 		p.add("loops in the core model", p.core)
 	}
 	p.code()
+	if p.first != nil {
+		p.first.Close()
+		p.first = nil // stacks need memory
+	}
+	if p.samples || simulated {
+		p.stacks()
+	}
+}
+
+// functions writes the accounts of functions. What has read them has their instructions as well.
+func (p *pageReport) functions(w io.Writer) error {
+	if o := &p.o.Places; p.samples && len(p.Names) == 1 && !o.Filter.used() {
+		o.keep = func(in *samples.Reader) { p.first = in }
+		defer func() { o.keep = nil }()
+	}
+	return p.places(w, p.see, counts.Function)
 }
 
 // add adds a document. It is made before it is added, as one that fails is left out.
@@ -185,7 +205,7 @@ func (p *pageReport) stacks() {
 	var intervals bytes.Buffer
 	var written export.PiecesWritten
 	p.add("stacks", func(w io.Writer) error {
-		s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline, Intervals: true, Interval: p.o.Places.Interval})
+		s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline, Memory: stacksMemory, Calls: stacksCalls, Intervals: true, Interval: p.o.Places.Interval})
 		if err != nil {
 			return err
 		}
@@ -213,7 +233,7 @@ func (p *pageReport) stacks() {
 
 // core writes the core model's loops of the hottest functions.
 func (p *pageReport) core(w io.Writer) error {
-	d, err := p.Core(&CoreOptions{Symbols: p.o.Places.Symbols})
+	d, err := p.Core(&CoreOptions{Symbols: p.o.Places.Symbols, first: p.first, insts: instructionsOf(p.first)})
 	if err != nil {
 		return err
 	}
@@ -229,7 +249,7 @@ func (p *pageReport) code() {
 	if len(p.hot) == 0 {
 		return
 	}
-	list, err := p.AnnotateAll(AnnotateOptions{Symbols: p.o.Places.Symbols, Longest: annotatedLongest, Intervals: p.spans > 1, Interval: p.o.Places.Interval}, p.hot)
+	list, err := p.AnnotateAll(AnnotateOptions{Symbols: p.o.Places.Symbols, first: p.first, Longest: annotatedLongest, Intervals: p.spans > 1, Interval: p.o.Places.Interval}, p.hot)
 	for i, c := range p.hot {
 		view, failed := "code of "+c.Module+":"+c.Function, err
 		if err == nil {

@@ -75,6 +75,8 @@ type PlaceOptions struct {
 	NoInline bool // inlined calls are part of the function around them
 	Grouping Grouping
 	Calls    samples.Calls // how callchains are summed by function; the zero value for places
+	// keep gets the reader of the only recording, for further tables. It closes the reader. Nil for none.
+	keep func(*samples.Reader)
 	// Next suggests the next command; nil for none.
 	Next func(Closer) report.Step
 }
@@ -154,12 +156,22 @@ func (p *placeReport) closeFirst() {
 // byInstruction returns the table by instruction of hot functions that the reader of the whole makes once;
 // nil without that reader.
 func (p *placeReport) byInstruction() *counts.Table {
-	if p.insts == nil && p.first != nil {
-		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true, Fold: hotspots.Fold}); err == nil {
-			p.insts = t
-		}
+	if p.insts == nil {
+		p.insts = instructionsOf(p.first)
 	}
 	return p.insts
+}
+
+// instructionsOf returns the table by instruction of hot functions of a reader; nil if it has none.
+func instructionsOf(first *samples.Reader) *counts.Table {
+	if first == nil {
+		return nil
+	}
+	t, err := first.Places(samples.Options{By: counts.Instruction, NoInline: true, Fold: hotspots.Fold})
+	if err != nil {
+		return nil
+	}
+	return t
 }
 
 // unknownNodes is the error of nodes that no method can compute.
@@ -209,6 +221,10 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 		p.first = first
 		return in.Table().Clone(), nil
 	}
+	if own, ok := in.(*samples.Reader); ok && p.o.keep != nil {
+		p.o.keep(own)
+		return in.Table(), nil
+	}
 	defer in.Close()
 	return in.Table(), nil
 }
@@ -227,7 +243,7 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	} else if len(split.Kinds) == 0 {
 		split = overview
 	}
-	o := samples.Options{By: split.Code, Within: split.Within, Again: p.brief, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	o := samples.Options{By: split.Code, Within: split.Within, Again: p.brief || p.o.keep != nil, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
 	var in source.PlaceReader
 	if len(p.Names) == 1 && len(p.o.Split.Kinds) > 0 {
 		o.Pick = func(whole *counts.Table, places int, cells func(int) []counts.Cell) []bool {

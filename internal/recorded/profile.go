@@ -26,6 +26,7 @@ type StackOptions struct {
 	By       counts.Kind // what frames are split by; Run is functions
 	Event    string      // the one event; "" is all, or those of the nodes
 	Memory   int         // bytes for the stacks; 0 is samples.DefaultStackMemory
+	Calls    int         // see samples.Options.StackCalls
 	Filter   Filter
 	Symbols  profile.Config
 	NoInline bool // inlined calls are part of the function around them
@@ -75,6 +76,7 @@ type stackReport struct {
 	stacks  stacks
 	event   string
 	memory  int
+	calls   int
 	noLines bool
 	within  counts.By // what else stacks are split by
 }
@@ -84,7 +86,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	if o.By == counts.Run {
 		o.By = counts.Function
 	}
-	e := &stackReport{event: o.Event, memory: o.Memory, noLines: o.NoLines, placeReport: placeReport{Recordings: r, file: r.Names[0],
+	e := &stackReport{event: o.Event, memory: o.Memory, calls: o.Calls, noLines: o.NoLines, placeReport: placeReport{Recordings: r, file: r.Names[0],
 		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols, Interval: o.Interval}}}
 	if o.Cgroups {
 		e.within = e.within.With(counts.Cgroup)
@@ -112,7 +114,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, Within: e.within, Interval: e.o.Interval, StackMemory: e.memory, NoInline: e.o.NoInline, NoLines: e.noLines, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, Within: e.within, Interval: e.o.Interval, StackMemory: e.memory, StackCalls: e.calls, NoInline: e.o.NoInline, NoLines: e.noLines, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {

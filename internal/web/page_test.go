@@ -155,8 +155,8 @@ func TestDocuments(t *testing.T) {
 	both := documentOf(t, "report", append([]string{"--by", "interval,function"}, levels...)...)
 	method := documentOf(t, "models", "--cpu", "skylakex", "--model", "tma")
 	stacks := documentOf2(t, "stacks", append([]string{"report"}, levels...)...)
-	functionsIn(t, got[6], accountsIn(t, both)[1:])
-	want := []map[string]any{run, method, functions, stacks, got[4], intervals, got[6]}
+	functionsIn(t, got[4], accountsIn(t, both)[1:])
+	want := []map[string]any{run, method, functions, intervals, got[4], stacks, got[6]}
 	if len(got) != len(want)+1 || got[len(want)]["schema"] != "cyclestack.page/v1" {
 		t.Fatalf("%d documents", len(got))
 	}

@@ -70,18 +70,19 @@ func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
 		return nil, nil
 	}
 	r.opts.By, r.opts.Filter, r.keep, r.opts.NoInline, r.opts.Fold = counts.Instruction, f, newSelection(&f), false, 0
+	r.opts.Pick = nil
 	return r.resplit()
 }
 
 // Places returns the table of a reader with other options, as Instructions does. It is nil if
-// the options differ in more than By, NoInline and Fold, or if samples are filtered.
+// the options differ in more than By, NoInline, Fold and Pick, or if samples are filtered.
 func (r *Reader) Places(o Options) (*counts.Table, error) {
 	derived := r.derive != nil && o.Derive != r.opts.Derive
 	waits := r.waits != nil && !o.Waits
 	if r.again.list.n == 0 || r.keep != nil || newSelection(&o.Filter) != nil || o.Within != 0 || derived || waits {
 		return nil, nil
 	}
-	r.opts.By, r.opts.Within, r.opts.NoInline, r.opts.Fold = o.By, 0, o.NoInline, o.Fold
+	r.opts.By, r.opts.Within, r.opts.NoInline, r.opts.Fold, r.opts.Pick = o.By, 0, o.NoInline, o.Fold, o.Pick
 	return r.resplit()
 }
 

@@ -34,6 +34,10 @@ type Options struct {
 	// the recording not included; 0 is DefaultStackMemory.
 	StackMemory int
 
+	// StackCalls is how many calls the stacks of ReadStacks may have in the end, each caller counted once.
+	// The lightest that exceed it are merged, as without memory. 0 is any number.
+	StackCalls int
+
 	// NoInline says that inlined calls are part of the function around them. Otherwise they
 	// are functions of their own, where debug information tells. Lines and instructions are
 	// the same in both cases.

@@ -256,6 +256,10 @@ func (s *Stacks) readSamples() error {
 		return err
 	}
 	s.settle(true)
+	for most, n := s.r.opts.StackCalls, 0; most > 0 && s.tree.nodes.n > most && n != s.tree.nodes.n; {
+		n = s.tree.nodes.n
+		s.fold(0)
+	}
 	return nil
 }
 
@@ -782,7 +786,11 @@ func (s *Stacks) Notes() []counts.Note {
 		out = append(out, counts.Notef("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.flawed[flawDeferred]))
 	}
 	if share := s.folded(); share > 0 {
-		out = append(out, counts.Notef("%.2g %% of the samples are in [other stacks]: the stacks exceed %d MB", 100*share, s.limit()>>20))
+		why := fmt.Sprintf("the stacks exceed %d MB", s.limit()>>20)
+		if s.r.opts.StackCalls > 0 {
+			why = "the lightest are together"
+		}
+		out = append(out, counts.Notef("%.2g %% of the samples are in [other stacks]: %s", 100*share, why))
 	}
 	return out
 }
