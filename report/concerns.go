@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -49,7 +50,7 @@ var qualifiers = sync.OnceValue(func() *regexp.Regexp {
 	for _, g := range generations {
 		names = append(names, g.name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	sorting.Stable(names, func(a, b string) int { return len(b) - len(a) })
 	name := "(?:" + strings.Join(names, "|") + ")"
 	list := name + "(?:(?:, | and | or | to )" + name + ")*"
 	return regexp.MustCompile(`(?:\b([Uu]p to|[Ss]ince|[Bb]efore|[Oo]n|[Oo]nly|[Ff]rom) (` + list + `|[EP]-cores))|(?:^(` + list + `))`)

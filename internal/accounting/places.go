@@ -3,6 +3,7 @@ package accounting
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -164,11 +165,12 @@ func largest(t *counts.Table, col int) []int {
 	for i := range rows {
 		rows[i] = i + 1
 	}
-	slices.SortFunc(rows, func(i, j int) int {
+	sort.Slice(rows, func(x, y int) bool { // slices.SortFunc would be 6 kB of code
+		i, j := rows[x], rows[y]
 		if c := cmp.Compare(t.Cell(j, col).Value, t.Cell(i, col).Value); c != 0 {
-			return c
+			return c < 0
 		}
-		return cmp.Or(cmp.Compare(t.Scopes[i].Label, t.Scopes[j].Label), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(t.Scopes[i].Label, t.Scopes[j].Label), cmp.Compare(i, j)) < 0
 	})
 	return rows
 }

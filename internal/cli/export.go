@@ -93,8 +93,8 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	}, files...)
 }
 
-// frugal has a command use one processor, and so much memory before garbage is collected, until the returned
-// function is called. One goroutine does nearly all: with a second processor commands take a tenth more
+// frugal limits a command to one processor, and to so much memory before garbage is collected. The returned
+// function lifts the limits. One goroutine does nearly all: with a second processor commands take a tenth more
 // time in all, and end no sooner.
 func frugal(memory int64) (done func()) {
 	processors := runtime.GOMAXPROCS(1)

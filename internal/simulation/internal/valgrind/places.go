@@ -1,9 +1,8 @@
 package valgrind
 
 import (
-	"cmp"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -172,11 +171,9 @@ func (p *places) largest(most int, by []int) (rows, rest []int) {
 	if len(rows) <= most {
 		return rows, nil
 	}
-	slices.SortFunc(rows, func(i, j int) int {
-		if a, b := costs[i], costs[j]; a != b {
-			return cmp.Compare(b, a)
-		}
-		return i - j
+	sort.Slice(rows, func(x, y int) bool { // slices.SortFunc would be 6 kB of code
+		i, j := rows[x], rows[y]
+		return costs[i] > costs[j] || costs[i] == costs[j] && i < j
 	})
 	return rows[:most], rows[most:]
 }
