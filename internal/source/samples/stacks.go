@@ -526,7 +526,11 @@ func (s *Stacks) fold(before uint32) {
 		}
 		return stackRow{s.otherStacks(node), foldedCode}
 	}, s.columns)
-	if s.spans.move(rows); s.spans.memory() > s.limit()/2 {
+	switch s.spans.move(rows); {
+	case s.spans.memory() <= s.limit()/2:
+	case s.r.opts.StackCalls > 0 && s.tree.nodes.n > s.r.opts.StackCalls:
+		s.fold(before) // so many calls are not wanted
+	default:
 		s.spans = stackSpans{crowded: true} // so many intervals that it is not up to the stacks
 	}
 }
