@@ -35,7 +35,7 @@ var topology = []counts.Kind{counts.CPU, counts.Core, counts.Die, counts.Socket,
 // contexts numbers the contexts of samples.
 type contexts struct {
 	pid, tid, cpu, cgroup, interval bool // what is looked at
-	tasks                           bool // nothing but processes and threads are, which all samples have
+	tasks                           bool // nothing but processes, threads and intervals are, which all samples have
 	step                            uint64
 	origin                          uint64 // the time of the beginning of interval 0
 	in                              *perfdata.Reader
@@ -62,9 +62,9 @@ func newContexts(by counts.By, f *Filter, in *perfdata.Reader) contexts {
 	for _, k := range topology {
 		c.cpu = c.cpu || by.Has(k)
 	}
-	c.tasks = (c.pid || c.tid) && !(c.cpu || c.cgroup || c.interval) && len(in.Events()) > 0
+	c.tasks = (c.pid || c.tid || c.interval) && !(c.cpu || c.cgroup) && len(in.Events()) > 0
 	for _, e := range in.Events() {
-		c.tasks = c.tasks && e.SampleType&perffile.SampleTID != 0
+		c.tasks = c.tasks && e.SampleType&perffile.SampleTID != 0 && (!c.interval || e.SampleType&perffile.SampleTime != 0)
 	}
 	return c
 }

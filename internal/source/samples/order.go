@@ -29,10 +29,12 @@ type order struct {
 	all     bool       // all events are settled at once, and samples are passed on as they come
 	root    string
 
-	contexts []contextNumber   // by the numbers that samples have
-	recent   []recentTask      // by the numbers of threads
-	touched  uint64            // what was read ahead of its use, so that it is read
-	cgroups  map[uint64]string // paths up to now, if they are looked at
+	contexts []contextNumber // by the numbers that samples have
+	recent   []recentTask    // by the numbers of threads
+	// intervals number these, if samples of tasks are split by them; nil if not.
+	intervals *contexts
+	touched   uint64            // what was read ahead of its use, so that it is read
+	cgroups   map[uint64]string // paths up to now, if they are looked at
 
 	pending      []*batch // with samples that wait, in the order of the file
 	spare        *spare
@@ -196,7 +198,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
-		x := context{pid: s.PID, tid: s.TID}
+		x := o.contextOf(s)
 		if named && !o.keep.names(o.spaces, s.Time, x, "") {
 			o.places.dropped[column].AddAll(s.Value, s.Value*s.Value, 1)
 			continue
@@ -255,6 +257,15 @@ func (o *order) addSome(some []addedSample) {
 	}
 }
 
+// contextOf returns the context of a sample, if that is a task and perhaps an interval.
+func (o *order) contextOf(s *perfdata.FlatSample) context {
+	x := context{pid: s.PID, tid: s.TID}
+	if o.intervals != nil {
+		x.interval = o.intervals.number(s.Time)
+	}
+	return x
+}
+
 // task returns the number of a context. If samples are split by name, it has that of the
 // thread at a time.
 func (o *order) task(time uint64, x context) int32 {
@@ -307,7 +318,7 @@ func (o *order) row(s *perfdata.FlatSample, number int32) int32 {
 	x := contextNumber{}
 	switch {
 	case o.tasks:
-		x.is = context{pid: s.PID, tid: s.TID}
+		x.is = o.contextOf(s)
 	case len(o.contexts) > 0:
 		x = o.contexts[number]
 	}

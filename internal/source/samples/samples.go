@@ -351,6 +351,9 @@ func (r *Reader) open(p phase) error {
 	r.order = order{spaces: spaces, windows: newWindows(spaces), places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any(), tasks: r.contexts.tasks, recent: make([]recentTask, recentTasks)}
+	if r.contexts.tasks && r.contexts.interval {
+		r.order.intervals = &r.contexts
+	}
 	r.places.files = r.order.windows.files
 	r.places.gather = !r.stacked && (r.opts.gathers() || r.opts.Again)
 	if p != eventsOnly {
