@@ -157,11 +157,14 @@ func (s *symbol) ways() []func(string) bool {
 	}
 	return []func(string) bool{
 		func(f string) bool { return f == s.name || f == "" && s.name == "[unknown]" },
-		func(f string) bool { return f == plain || samples.Unversioned(f) == s.name },
+		func(f string) bool { return f == plain || samples.Unversioned(f) == s.name || s.ofPackage(f) },
 		func(f string) bool { return strings.Contains(f, s.name) },
 		func(f string) bool { return strings.Contains(strings.ToLower(f), strings.ToLower(s.name)) },
 	}
 }
+
+// ofPackage reports whether the symbol is a function's name with the last part of its Go package's path.
+func (s *symbol) ofPackage(function string) bool { return strings.HasSuffix(function, "/"+s.name) }
 
 // names reports whether a function has exactly the symbol's name, or with a version.
 func (s *symbol) names(f *profile.Function) bool {
@@ -245,7 +248,8 @@ type meanings struct {
 }
 
 // several reports whether the symbol means several functions, one more included. A part of
-// their names does not if one of the programs has a function of exactly this name.
+// their names does not if one of the programs has a function of exactly this name. A name with a dot
+// may be that of a Go function with the last part of its package's path.
 func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
 	switch {
 	case m.known[f] || !m.of.inModule(counts.Name(f.File.Base())):
@@ -261,7 +265,7 @@ func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
 	if _, met := m.files[f.File]; !met {
 		m.files[f.File] = false
 	}
-	if len(m.same) > 0 || len(m.parts) < 2 {
+	if len(m.same) > 0 || len(m.parts) < 2 || strings.Contains(m.of.name, ".") {
 		return len(m.same) > 1
 	}
 	for file, asked := range m.files {
@@ -296,10 +300,7 @@ func (m *meanings) error() error {
 		}) {
 			name = fmt.Sprintf("%s:%#x", counts.Name(f.File.Base()), f.Addr)
 		}
-		if r := []rune(name); len(r) > candidateWidth {
-			name = string(r[:candidateWidth]) + "…"
-		}
-		names = append(names, name)
+		names = append(names, shortened(name))
 	}
 	return fmt.Errorf("%s is %s of several functions with samples, such as %s", m.of.text, is, strings.Join(names, ", "))
 }
@@ -331,10 +332,16 @@ func candidateNames(list []candidate, t *counts.Table, clock int) string {
 		if slices.ContainsFunc(list, same) || c.code.Function == "" {
 			name = fmt.Sprintf("%s:%#x", c.code.Module, c.code.Addr)
 		}
-		if r := []rune(name); len(r) > candidateWidth {
-			name = string(r[:candidateWidth]) + "…"
-		}
-		names = append(names, fmt.Sprintf("%s (%.1f %%)", name, 100*c.value/total))
+		names = append(names, fmt.Sprintf("%s (%.1f %%)", shortened(name), 100*c.value/total))
 	}
 	return strings.Join(names, ", ")
+}
+
+// shortened is a name without its middle, if it is long: both ends tell names apart.
+func shortened(name string) string {
+	r := []rune(name)
+	if len(r) <= candidateWidth {
+		return name
+	}
+	return string(r[:candidateWidth/2]) + "…" + string(r[len(r)-candidateWidth/2:])
 }

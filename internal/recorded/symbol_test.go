@@ -1,8 +1,10 @@
 package recorded
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -91,5 +93,34 @@ func TestSeveral(t *testing.T) {
 		if got := met.error().Error(); got != want || !several {
 			t.Errorf("%s, %t, want %s", got, several, want)
 		}
+	}
+}
+
+// TestPackage: the last part of a Go package's path is enough, also if the name is a part of another one. A
+// function of exactly the name wins.
+func TestPackage(t *testing.T) {
+	table := func(names ...string) *counts.Table {
+		l := &counts.Layout{Columns: []counts.Column{{Event: "cycles"}}, Scopes: []counts.Scope{counts.RunScope("")}}
+		for i, name := range names {
+			l.Scopes = append(l.Scopes, counts.Scope{Kind: counts.Function, Code: &counts.Code{Module: "prog", Function: name, Addr: uint64(i + 1)}})
+		}
+		return counts.NewTable(l)
+	}
+	for _, test := range []struct{ symbol, want string }{
+		{"order.(*List).add", "example.org/a/order.(*List).add"}, {"a/order.(*List).add", "example.org/a/order.(*List).add"},
+		{"sort.Sort", "sort.Sort"}, {"y/sort.Sort", "example.org/y/sort.Sort"}, {"der.(*List).add", ""},
+	} {
+		s, err := parseSymbol(test.symbol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.find(table("example.org/a/order.(*List).addSome", "example.org/a/order.(*List).add", "example.org/y/sort.Sort", "sort.Sort"), 0)
+		if (err == nil) != (test.want != "") || err == nil && got.Function != test.want {
+			t.Errorf("%s: %+v, %v", test.symbol, got, err)
+		}
+	}
+	long := strings.Repeat("long/", 20)
+	if a, b := shortened(long+"a"), shortened(long+"b"); a == b || len(a) >= len(long) {
+		t.Errorf("%s and %s", a, b)
 	}
 }
