@@ -219,12 +219,26 @@ func (r *Reader) measure() error {
 	}
 	defer in.Close()
 	r.unread, r.span[0] = nil, math.MaxUint64
-	for in.Next() {
-		if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) && s.Time() < noTimes {
-			r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
+	note := func(time uint64) {
+		if time < noTimes {
+			r.span[0], r.span[1] = min(r.span[0], time), max(r.span[1], time)
 		}
 	}
-	return nil
+	timed := len(in.Events()) > 0 && !slices.ContainsFunc(in.Events(), func(e *perfdata.Event) bool { return e.SampleType&perffile.SampleTime == 0 })
+	for list := make([]perfdata.FlatSample, 0, scannedTogether); ; {
+		for more := timed; more; more = len(list) == cap(list) {
+			list = in.NextFlat(list[:0], nil)
+			for i := range list {
+				note(list[i].Time)
+			}
+		}
+		if !in.Next() {
+			return nil
+		}
+		if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) {
+			note(s.Time())
+		}
+	}
 }
 
 // opened returns a reader of the file at its beginning. It opens one if the last was read.
