@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"runtime"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -199,6 +200,9 @@ func (w *window) fill(n int) {
 	empty := 0
 	for w.hi < n && w.err == nil {
 		m, err := w.r.Read(w.buf[w.hi:])
+		// With GOMAXPROCS=1, a goroutine that runs for 10 ms loses its processor in a call of the kernel. Go's
+		// monitor then wakes every 70 us for a while: 15,000 times in 842 MB, and 4,000 with this.
+		runtime.Gosched()
 		w.hi += m
 		w.err = err
 		if m > 0 {
