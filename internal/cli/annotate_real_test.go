@@ -214,11 +214,11 @@ __attribute__((noinline)) double least(double x) { return steps(x, 1000000); }
 int main(void) { return most(1) + least(2) < 0; }
 `, "gcc", "-O2", "-g", "-o")
 	file := filepath.Join(t.TempDir(), "perf.data")
-	if out, err := exec.Command("perf", "record", "-q", "-e", "cpu-clock", "-o", file, program).CombinedOutput(); err != nil {
+	if out, err := exec.Command("perf", "record", "-q", "-e", "cpu-clock:u", "-o", file, program).CombinedOutput(); err != nil {
 		t.Skipf("perf record: %v: %s", err, out)
 	}
 	for _, name := range []string{"steps", "prog:steps"} {
-		if got := outOf(t, "annotate", file, name); !strings.HasPrefix(got, "most (prog), ") || !strings.Contains(got, name+" is inlined") {
+		if got := outOf(t, "annotate", file, name); !strings.HasPrefix(got, "most (prog), 9") || !strings.Contains(got, name+" is inlined") {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}

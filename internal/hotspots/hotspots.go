@@ -63,7 +63,8 @@ const (
 )
 
 // Fold is the least share of the samples that a function's instructions matter at, for hotspots and
-// the core model: see [samples.Options].
+// the core model: see [samples.Options]. Both look at functions with more than that: placesLeast here,
+// and 0.005 in package core.
 const Fold = 0.004
 
 // Read reads the samples of a recording.

@@ -150,6 +150,6 @@ func (p *pace) mark(m mark) {
 }
 
 // ownShare is how many cycles are simulated for each that a run by itself takes here. Kernel, other programs and other
-// virtual machines make its caches cold. The median of 28 programs was 0.78, 0.79 and 0.71 at a load of 2 to 9. The
+// virtual machines make its caches cold. The median of 28 programs was 0.78, 0.79 and 0.71 at a load of 2 to 9; this is their mean. The
 // quartiles were 0.6 to 0.97. With the shortest of twelve runs the median was 0.86.
 const ownShare = 0.76

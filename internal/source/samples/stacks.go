@@ -498,14 +498,15 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64) bool {
 // stacks end at the last node that is kept, in a frame of kind OthersFrame. The calls before
 // one are in the tree.
 func (s *Stacks) fold(before uint32) {
-	weights := make([]uint32, s.tree.nodes.n)
+	n := s.tree.nodes.n
+	weights := make([]uint32, n)
 	for i := range s.rows.n() {
 		w := &weights[s.rows.at(i).node]
 		for col := range s.columns {
 			*w = uint32(min(int64(*w)+s.rows.samples(i, col), stayed-1))
 		}
 	}
-	moved := s.tree.cut(weights, s.tree.nodes.n/2, s.others)
+	moved := s.tree.cut(weights, n/2, s.others)
 	for i := range int(before) {
 		call := s.calls.calls.at(i)
 		now, kept := moved.of(int32(*call &^ cutCall))
@@ -528,7 +529,7 @@ func (s *Stacks) fold(before uint32) {
 	}, s.columns)
 	switch s.spans.move(rows); {
 	case s.spans.memory() <= s.limit()/2:
-	case s.r.opts.StackCalls > 0 && s.tree.nodes.n > s.r.opts.StackCalls:
+	case s.r.opts.StackCalls > 0 && s.tree.nodes.n > s.r.opts.StackCalls && s.tree.nodes.n < n:
 		s.fold(before) // so many calls are not wanted
 	default:
 		s.spans = stackSpans{crowded: true} // so many intervals that it is not up to the stacks

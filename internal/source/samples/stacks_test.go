@@ -558,12 +558,14 @@ func TestSpans(t *testing.T) {
 			t.Errorf("memory %d: %d intervals, %v folded, crowded: %v", memory, n, folded, s.Crowded())
 		}
 	}
-	s := stacksOf(t, r, samples.Options{Within: by(counts.Interval), Interval: 1, StackMemory: 1})
-	for range s.Spans() {
-		t.Error("there are intervals")
-	}
-	if !s.Crowded() || s.Len() < 10 {
-		t.Errorf("crowded: %v; %d stacks", s.Crowded(), s.Len())
+	for _, calls := range []int{0, 1} {
+		s := stacksOf(t, r, samples.Options{Within: by(counts.Interval), Interval: 1, StackMemory: 1, StackCalls: calls})
+		for range s.Spans() {
+			t.Errorf("at most %d calls: there are intervals", calls)
+		}
+		if !s.Crowded() || s.Len() < 10 && calls == 0 || s.Len() == 0 {
+			t.Errorf("at most %d calls: crowded: %v; %d stacks", calls, s.Crowded(), s.Len())
+		}
 	}
 }
 
