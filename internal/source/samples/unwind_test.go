@@ -94,6 +94,7 @@ type stackCall struct {
 	addr         uint64 // in the file
 	name, module string
 	truncated    bool // in place of calls that were not recorded
+	data         bool // perf takes data of the module for a call
 }
 
 // stackText has the names of a stack's calls, the outermost first.
@@ -117,7 +118,7 @@ func stacksHere(t *testing.T, data string) (out [][]stackCall) {
 	stacks := map[int][]stackCall{}
 	for x := range s.All() {
 		for _, f := range slices.Backward(x.Frames) {
-			stacks[x.Number] = append(stacks[x.Number], stackCall{f.Addr, f.Function, f.Module, f.Kind == samples.TruncatedFrame})
+			stacks[x.Number] = append(stacks[x.Number], stackCall{addr: f.Addr, name: f.Function, module: f.Module, truncated: f.Kind == samples.TruncatedFrame})
 		}
 	}
 	if s.Crowded() {
@@ -154,7 +155,8 @@ func stacksOfPerf(t *testing.T, data string) (out [][]stackCall) {
 			list = append(list, sample{time: m[1] + m[2]})
 		} else if m := scriptFrame.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && len(list) > 0 {
 			x := &list[len(list)-1]
-			x.calls = append(x.calls, stackCall{addr: files.addr(m[3], must(strconv.ParseUint(m[1], 16, 64))), name: m[2], module: m[3]})
+			addr, code := files.addr(m[3], must(strconv.ParseUint(m[1], 16, 64)))
+			x.calls = append(x.calls, stackCall{addr: addr, name: m[2], module: m[3], data: !code})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b sample) int {
@@ -169,8 +171,9 @@ func stacksOfPerf(t *testing.T, data string) (out [][]stackCall) {
 // segments are the code that is loaded of files, by name.
 type segments map[string][]elf.ProgHeader
 
-// addr returns the address of what is at an offset of a file.
-func (s segments) addr(module string, offset uint64) uint64 {
+// addr returns the address of what is at an offset of a file, and whether it is code. Of a file that cannot be
+// read all is code.
+func (s segments) addr(module string, offset uint64) (addr uint64, code bool) {
 	if _, ok := s[module]; !ok {
 		s[module] = nil
 		if f, err := elf.Open(module); err == nil {
@@ -184,10 +187,10 @@ func (s segments) addr(module string, offset uint64) uint64 {
 	}
 	for _, p := range s[module] {
 		if offset-p.Off < p.Filesz {
-			return offset - p.Off + p.Vaddr
+			return offset - p.Off + p.Vaddr, true
 		}
 	}
-	return offset
+	return offset, len(s[module]) == 0
 }
 
 // The kinds of samples, by how their stacks compare. docs/profile.md explains them.
@@ -230,9 +233,9 @@ func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string
 	return found
 }
 
-// outside reports whether perf found no file for a call: it is in the heap, say.
+// outside reports whether perf found no code for a call: it is in the heap, say, or in a library's data.
 func outside(c stackCall) bool {
-	return c.name == "[unknown]" && !strings.HasPrefix(c.module, "/") && !strings.HasPrefix(c.module, "[kernel")
+	return c.data || c.name == "[unknown]" && !strings.HasPrefix(c.module, "/") && !strings.HasPrefix(c.module, "[kernel")
 }
 
 // stackKind compares two stacks of a sample. It returns the number of the call that decides.
