@@ -55,7 +55,7 @@ type TableReader struct {
 	scopes  scopeSet
 	layout  *counts.Layout
 	columns []*Event // of the layout
-	comms   map[int]string
+	threads perffile.Threads
 	cgroups map[uint64]string
 	paths   int   // bytes of their names
 	anyCPU  bool  // events were not opened for single processors
@@ -76,7 +76,7 @@ type maker interface {
 // [NewReader]. The name is for messages.
 func NewTableReader(src io.Reader, name string, opts TableOptions) *TableReader {
 	t := &TableReader{src: src, name: name, opts: opts, kind: kindSamples,
-		comms: map[int]string{0: "swapper"}, cgroups: map[uint64]string{}}
+		cgroups: map[uint64]string{}}
 	t.table.Start, t.table.Duration = math.NaN(), math.NaN()
 	return t
 }
@@ -187,12 +187,10 @@ func (t *TableReader) choose(rec Record) {
 func (t *TableReader) know(rec Record) {
 	switch rec := rec.(type) {
 	case *Comm:
-		t.nameThread(rec.TID, string(rec.Comm))
+		t.threads.Say(rec.TID, rec.Trailer().Time, rec.Comm)
 	case *Task:
-		if name, ok := t.comms[rec.PTID]; ok && rec.Type == perffile.RecordFork {
-			if _, known := t.comms[rec.TID]; !known {
-				t.nameThread(rec.TID, name)
-			}
+		if rec.Type == perffile.RecordFork {
+			t.threads.Fork(rec.TID, rec.PTID, rec.Time)
 		}
 	case *Cgroup:
 		if t.paths += len(rec.Path); t.paths <= maxText && len(t.cgroups) < maxScopes {
@@ -205,25 +203,17 @@ func (t *TableReader) know(rec Record) {
 		for _, m := range rec.Threads {
 			t.tids = append(t.tids, m.TID)
 			if len(m.Comm) > 0 {
-				t.nameThread(m.TID, string(m.Comm))
+				t.threads.Say(m.TID, 0, m.Comm)
 			}
 		}
 	}
 }
 
-func (t *TableReader) nameThread(tid int, name string) {
-	if _, known := t.comms[tid]; known || len(t.comms) < maxThreads {
-		t.comms[tid] = counts.Name(name[:min(len(name), maxComm)])
-	}
-}
-
 // Limits of what a file can make a reader of tables remember.
 const (
-	maxScopes  = 1 << 18
-	maxThreads = 1 << 18
-	maxComm    = 64      // bytes of a thread's name; the kernel's have 15
-	maxSpans   = 1 << 14 // intervals that are open
-	maxCells   = 1 << 20 // of a table, and of all open intervals
+	maxScopes = 1 << 18
+	maxSpans  = 1 << 14 // intervals that are open
+	maxCells  = 1 << 20 // of a table, and of all open intervals
 )
 
 // emit puts the complete table together.
@@ -446,7 +436,7 @@ func (t *TableReader) scope(k scopeKey) counts.Scope {
 	}
 	if k.tid != counts.Unknown {
 		s.TID, s.Label = k.tid, strconv.Itoa(k.tid)
-		if name := t.comms[k.tid]; name != "" {
+		if name := t.threads.Name(k.tid); name != "" {
 			s.Label = name + "-" + s.Label
 		}
 	}

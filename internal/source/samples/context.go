@@ -195,41 +195,30 @@ func (c *contexts) find(x *context) (n int32, added bool) {
 
 // names are what processes, threads and cgroups are called in the end.
 type names struct {
-	comms   map[int32]taskName
+	threads perffile.Threads
 	cgroups map[uint64]string
 	bytes   int
 	labels  map[int32]string // of processes and threads that were asked for, in the end
-}
-
-// idleComm is perf's name of the kernel's idle threads, whose number is 0.
-const idleComm = "swapper"
-
-type taskName struct {
-	time uint64
-	text string
 }
 
 // Limits of what a file can make a reader remember of names.
 const (
 	maxNames     = 1 << 18
 	maxNameBytes = 1 << 24
-	maxComm      = 64 // bytes of a thread's name; the kernel's have 15
 )
 
 func newNames() names {
-	return names{comms: map[int32]taskName{0: {text: idleComm}}, cgroups: map[uint64]string{}, labels: map[int32]string{}}
+	return names{cgroups: map[uint64]string{}, labels: map[int32]string{}}
 }
 
 // know takes the names from a record.
 func (n *names) know(rec perfdata.Record) {
 	switch rec := rec.(type) {
 	case *perfdata.Comm:
-		n.comm(int32(rec.TID), rec.Trailer().Time, string(rec.Comm[:min(len(rec.Comm), maxComm)]))
+		n.threads.Say(rec.TID, rec.Trailer().Time, rec.Comm)
 	case *perfdata.Task:
-		if parent, ok := n.comms[int32(rec.PTID)]; ok && rec.Type == perffile.RecordFork {
-			if _, known := n.comms[int32(rec.TID)]; !known {
-				n.comm(int32(rec.TID), 0, parent.text)
-			}
+		if rec.Type == perffile.RecordFork {
+			n.threads.Fork(rec.TID, rec.PTID, rec.Time)
 		}
 	case *perfdata.Cgroup:
 		if n.bytes += len(rec.Path); n.bytes <= maxNameBytes && len(n.cgroups) < maxNames {
@@ -238,20 +227,11 @@ func (n *names) know(rec perfdata.Record) {
 	}
 }
 
-// comm notes a thread's name, if it is not older than the one that is known.
-func (n *names) comm(tid int32, time uint64, text string) {
-	old, known := n.comms[tid]
-	if known && old.time > time || !known && len(n.comms) >= maxNames {
-		return
-	}
-	n.comms[tid] = taskName{time, counts.Name(text)}
-}
-
 // of names a process or a thread. Rows of one process share its name.
 func (n *names) of(id int32) string {
 	label, ok := n.labels[id]
 	if !ok {
-		label = taskLabel(id, n.comms[id].text)
+		label = taskLabel(id, n.threads.Name(int(id)))
 		n.labels[id] = label
 	}
 	return label

@@ -341,7 +341,7 @@ func (o *order) comm(time uint64, tid int32) string {
 	case tid == none:
 		return unknown
 	case tid == 0:
-		return idleComm
+		return perffile.IdleComm
 	case name == "":
 		return strconv.Itoa(int(tid))
 	default:
