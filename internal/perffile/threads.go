@@ -1,7 +1,5 @@
 package perffile
 
-import "github.com/cyclestack/cyclestack/counts"
-
 // IdleComm is perf's name of the kernel's idle threads, whose number is 0.
 const IdleComm = "swapper"
 
@@ -27,7 +25,7 @@ type thread struct {
 // Say notes that a thread said its name at a time, if what is known is not newer.
 func (t *Threads) Say(tid int, time uint64, name []byte) {
 	if old := t.known[tid]; !old.said || old.time <= time {
-		t.set(tid, thread{name: counts.Name(string(name[:min(len(name), maxComm)])), time: time, said: true})
+		t.set(tid, thread{name: string(name[:min(len(name), maxComm)]), time: time, said: true})
 	}
 }
 
@@ -47,7 +45,7 @@ func (t *Threads) set(tid int, to thread) {
 	}
 }
 
-// Name returns what a thread is called, "" if nothing says it.
+// Name returns what a thread is called, as the records have it, "" if nothing says it.
 func (t *Threads) Name(tid int) string {
 	first, known := t.known[tid]
 	if tid == 0 && !known {

@@ -436,7 +436,7 @@ func (t *TableReader) scope(k scopeKey) counts.Scope {
 	}
 	if k.tid != counts.Unknown {
 		s.TID, s.Label = k.tid, strconv.Itoa(k.tid)
-		if name := t.threads.Name(k.tid); name != "" {
+		if name := counts.Name(t.threads.Name(k.tid)); name != "" {
 			s.Label = name + "-" + s.Label
 		}
 	}

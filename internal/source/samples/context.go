@@ -231,7 +231,7 @@ func (n *names) know(rec perfdata.Record) {
 func (n *names) of(id int32) string {
 	label, ok := n.labels[id]
 	if !ok {
-		label = taskLabel(id, n.threads.Name(int(id)))
+		label = taskLabel(id, counts.Name(n.threads.Name(int(id))))
 		n.labels[id] = label
 	}
 	return label
