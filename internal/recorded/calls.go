@@ -16,7 +16,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	if rec.Simulated() {
 		return nil, fault.Inputf("%s: a simulation has no callchains", p.file)
 	}
-	s, err := rec.Stacks(samples.Options{By: counts.Function, NoInline: p.o.NoInline, Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
+	s, err := rec.Stacks(samples.Options{By: counts.Function, Calls: p.o.Calls, NoLines: true, NoInline: p.o.NoInline, Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
 	switch {
 	case errors.Is(err, perfdata.ErrFormat):
 		return nil, needsSamples(err, "a report of calls")
@@ -27,7 +27,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	if !s.Callchains() {
 		return nil, fault.Inputf("%s: it has no callchains; record -g, or perf record -g, has them", p.file)
 	}
-	t, p.self, err = s.CallTable(p.o.Calls)
+	t, p.self, err = s.CallTable()
 	if none := (*samples.NoMatchError)(nil); errors.As(err, &none) {
 		return nil, fault.Inputf("%s: no callchain has a function %s%s", p.file, p.o.Calls.Function, nearest(p.o.Calls.Function, none.Names))
 	}

@@ -2,7 +2,6 @@ package samples
 
 import (
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // A Calls says what a table of calls has.
@@ -27,22 +26,16 @@ const (
 	Callees
 )
 
-// CallTable makes a table by function of the stacks. Its first row is the whole: the run, or
-// for Callers and Callees the samples that have the function. Self has the same rows, with
-// the samples that were taken in the row's function itself.
-func (s *Stacks) CallTable(c Calls) (t, self *counts.Table, err error) {
-	b := &callTable{s: s, of: c, rows: map[callKey]int32{}, row: make([]int32, len(s.list)), parents: s.tree.parents()}
-	if c.Function != "" {
-		b.want = newPart(counts.Function, []string{c.Function})
-	}
-	b.newRow(nil)
-	for i := range s.rows.n() {
-		b.stack(i)
-	}
+// CallTable makes the table by function that Options.Calls asks for. Its first row is the whole:
+// the run, or for Callers and Callees the samples that have the function. Self has the same rows,
+// with the samples that were taken in the row's function itself. The stacks are given up.
+func (s *Stacks) CallTable() (t, self *counts.Table, err error) {
+	b := s.summed
+	b.take()
 	if b.want != nil && !b.want.hit {
 		return nil, nil, (&selection{functions: b.want}).failure(s.r.name)
 	}
-	if t, self = b.table(b.sums), b.table(b.self); c.View == Children {
+	if t, self = b.table(&b.sums), b.table(&b.self); b.view == Children {
 		copy(t.Row(0), s.r.table.Row(0))
 	}
 	return t, self, nil
@@ -50,24 +43,38 @@ func (s *Stacks) CallTable(c Calls) (t, self *counts.Table, err error) {
 
 // A callTable is the making of a table of calls.
 type callTable struct {
-	s    *Stacks
-	of   Calls
-	want *part
-	rows map[callKey]int32
-	row  []int32        // of frames, and 1; 0 for those not met yet
-	list []*Frame       // by row
-	last []int32        // the stack that was added last to a row, and 1
-	sums []perfdata.Sum // by row and column
-	self []perfdata.Sum // likewise, of samples taken in the function itself
-	path []int32
+	s     *Stacks
+	view  View
+	want  *part
+	known []int8 // of frames: whether they are of the function that was asked for
+	rows  map[callKey]int32
+	row   []int32  // of frames; 0 for those not met yet
+	list  []*Frame // by row
+	last  []int32  // the stack that was added last to a row, and 1
+	sums  stackRows
+	self  stackRows // of samples taken in the function itself
 
-	parents parents // of the nodes
+	samples, folded int64 // of stacks that were taken; those that there was no room for
 }
 
 // A callKey identifies a function, whether it was inlined or not.
 type callKey struct {
 	kind             FrameKind
 	module, function string
+}
+
+// newCallTable returns a table of nothing but the whole; nil if none is asked for.
+func newCallTable(s *Stacks) *callTable {
+	of := s.r.opts.Calls
+	if of.View == 0 {
+		return nil
+	}
+	b := &callTable{s: s, view: of.View, rows: map[callKey]int32{}}
+	if of.Function != "" {
+		b.want = newPart(counts.Function, []string{of.Function})
+	}
+	b.newRow(nil)
+	return b
 }
 
 // rowOf returns the row of a frame's function.
@@ -80,86 +87,106 @@ func (b *callTable) rowOf(frame int32) int32 {
 			i = b.newRow(f)
 			b.rows[key] = i
 		}
-		b.row[frame] = i + 1
+		b.row[frame] = i
 	}
-	return b.row[frame] - 1
+	return b.row[frame]
 }
 
 func (b *callTable) newRow(f *Frame) int32 {
 	b.list, b.last = append(b.list, f), append(b.last, 0)
-	b.sums = append(b.sums, make([]perfdata.Sum, b.s.columns)...)
-	b.self = append(b.self, make([]perfdata.Sum, b.s.columns)...)
+	b.sums.room(b.s.columns)
+	b.self.room(b.s.columns)
 	return int32(len(b.list) - 1)
 }
 
-// stack adds the samples of a stack.
-func (b *callTable) stack(i int) {
+// take adds the stacks to the table. They are given up.
+func (b *callTable) take() {
 	s := b.s
-	b.path = b.parents.path(&s.tree, s.rows.at(i).node, b.path[:0])
-	inner := len(b.path) - 1 // the outermost frame is the thread
-	if b.of.View == Children {
-		for _, f := range b.path[1:] {
-			b.add(b.rowOf(f), i)
+	b.known = append(b.known, make([]int8, len(s.list)-len(b.known))...)
+	b.row = append(b.row, make([]int32, len(s.list)-len(b.row))...)
+	clear(b.last)
+	nodes := &s.tree.nodes
+	for i := range nodes.n {
+		n := nodes.at(i)
+		for c := n.children(); c > 0; {
+			child := nodes.at(int(c))
+			c, child.next = child.next, int32(i) // their parent
 		}
-		b.addSelf(b.rowOf(b.path[inner]), i)
-		return
-	}
-	first, last := 0, 0 // the function's frames
-	for k := 1; k <= inner; k++ {
-		if b.matches(s.list[b.path[k]]) {
-			if first == 0 {
-				first = k
-			}
-			last = k
+		if n.first = 0; i > 0 && n.next > 0 { // the outermost is the thread
+			b.node(n, nodes.at(int(n.next)))
 		}
 	}
-	if first == 0 {
-		return
+	for i := range s.rows.n() {
+		b.stack(i)
 	}
-	b.add(0, i)
-	if last == inner {
-		b.addSelf(0, i)
-	}
-	at := first - 1
-	if b.of.View == Callees {
-		at = min(last+1, inner)
-	}
-	row := b.rowOf(b.path[at])
-	if b.add(row, i); at == inner {
-		b.addSelf(row, i)
+	samples, folded := s.rows.shares()
+	b.samples, b.folded = b.samples+samples, b.folded+folded
+	s.tree, s.rows = stackTree{}, stackRows{}
+}
+
+// node notes as the first child what stacks at a node and above it count to. For Children that is
+// the row of its function. Else it is a frame, and 1; negative if that is the innermost one.
+func (b *callTable) node(n, caller *stackNode) {
+	switch {
+	case b.view == Children:
+		n.first = b.rowOf(n.frame)
+	case b.view == Callees && (b.matches(n.frame) || b.matches(caller.frame)):
+		n.first = -n.frame - 1
+	case caller.first != 0:
+		n.first = caller.children()
+	case b.matches(n.frame):
+		n.first = caller.frame + 1
 	}
 }
 
 // matches reports whether a frame is of the function that was asked for.
-func (b *callTable) matches(f *Frame) bool {
-	if f.Kind != FunctionFrame || f.Function == "" {
-		return false
+func (b *callTable) matches(frame int32) bool {
+	if b.known[frame] == 0 {
+		b.known[frame] = -1
+		if f := b.s.list[frame]; f.Kind == FunctionFrame && f.Function != "" && b.want.matchFunction(f.Function, "") {
+			b.known[frame] = 1
+		}
 	}
-	return b.want.matchFunction(f.Function, "")
+	return b.known[frame] > 0
 }
 
-// add adds a stack to a row, once.
-func (b *callTable) add(row int32, stack int) {
-	if b.last[row] == int32(stack)+1 {
+// stack adds the samples of a stack.
+func (b *callTable) stack(i int) {
+	nodes := &b.s.tree.nodes
+	n := nodes.at(int(b.s.rows.at(i).node))
+	if n.first == 0 {
 		return
 	}
-	b.last[row] = int32(stack) + 1
-	for col := range b.s.columns {
-		sum := b.s.rows.sum(stack, col)
-		b.sums[int(row)*b.s.columns+col].Merge(&sum)
+	if b.view == Children {
+		for b.add(&b.self, n.first, i); n.first > 0; n = nodes.at(int(n.next)) {
+			if b.last[n.first] != int32(i)+1 {
+				b.last[n.first] = int32(i) + 1
+				b.add(&b.sums, n.first, i)
+			}
+		}
+		return
+	}
+	row := b.rowOf(n.children() - 1)
+	b.add(&b.sums, 0, i)
+	b.add(&b.sums, row, i)
+	if b.matches(n.frame) {
+		b.add(&b.self, 0, i)
+	}
+	if n.first < 0 {
+		b.add(&b.self, row, i)
 	}
 }
 
-// addSelf adds a stack to the row of its innermost function.
-func (b *callTable) addSelf(row int32, stack int) {
-	for col := range b.s.columns {
-		sum := b.s.rows.sum(stack, col)
-		b.self[int(row)*b.s.columns+col].Merge(&sum)
+// add adds a stack to a row.
+func (b *callTable) add(to *stackRows, row int32, stack int) {
+	columns, rows := b.s.columns, &b.s.rows
+	for col := range columns {
+		to.merge(to.sums.at(int(row)*columns+col), rows.sums.at(stack*columns+col), rows)
 	}
 }
 
 // table makes a table of sums.
-func (b *callTable) table(sums []perfdata.Sum) *counts.Table {
+func (b *callTable) table(sums *stackRows) *counts.Table {
 	from := &b.s.r.table
 	l := &counts.Layout{Columns: from.Columns, Scopes: []counts.Scope{from.Scopes[0]}}
 	for _, f := range b.list[1:] {
@@ -174,12 +201,13 @@ func (b *callTable) table(sums []perfdata.Sum) *counts.Table {
 }
 
 // cells fills in the cells of a row.
-func (b *callTable) cells(sums []perfdata.Sum, row int, to []counts.Cell) {
+func (b *callTable) cells(sums *stackRows, row int, to []counts.Cell) {
 	for col, e := range b.s.r.columns {
 		if !b.s.r.meter.Known(e) {
 			continue
 		}
-		c := sums[row*b.s.columns+col].Cell(e)
+		sum := sums.sum(row, col)
+		c := sum.Cell(e)
 		if whole := b.s.r.table.Cell(0, col); c.Samples == 0 && whole.Samples > 0 {
 			one := b.s.r.total[col].Cell(e)
 			c.Variance = one.Variance / float64(max(one.Samples, 1)) // as of one sample

@@ -37,7 +37,6 @@ func TestCalls(t *testing.T) {
 		}
 		r.chain(perfdata.ModeUser, uint64(10+i), c.period, chain)
 	}
-	s := stacksOf(t, r, samples.Options{By: counts.Function})
 	for _, test := range []struct {
 		calls      samples.Calls
 		want, self map[string]float64
@@ -52,7 +51,7 @@ func TestCalls(t *testing.T) {
 		{samples.Calls{View: samples.Callers, Function: "main"},
 			map[string]float64{"": 63, "[thread prog]": 63}, map[string]float64{"": 1, "[thread prog]": 0}},
 	} {
-		table, self, err := s.CallTable(test.calls)
+		table, self, err := stacksOf(t, r, samples.Options{By: counts.Function, Calls: test.calls}).CallTable()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +73,8 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%+v: self %v, want %v", test.calls, got, test.self)
 		}
 	}
-	if _, _, err := s.CallTable(samples.Calls{View: samples.Callees, Function: "lost"}); !errors.As(err, new(*samples.NoMatchError)) {
+	s := stacksOf(t, r, samples.Options{By: counts.Function, Calls: samples.Calls{View: samples.Callees, Function: "lost"}})
+	if _, _, err := s.CallTable(); !errors.As(err, new(*samples.NoMatchError)) {
 		t.Errorf("a function that is not there: %v", err)
 	}
 }

@@ -74,15 +74,11 @@ func TestInlined(t *testing.T) {
 		t.Errorf("by source file (-addr2line +here)\n%s", d)
 	}
 	// The same functions in the callchains, as those that samples were taken in.
-	s, err := open(t, data).Stacks(samples.Options{By: counts.Function})
+	s, err := open(t, data).Stacks(samples.Options{By: counts.Function, Calls: samples.Calls{View: samples.Children}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	_, self, err := s.CallTable(samples.Calls{View: samples.Children})
-	if err != nil {
-		t.Fatal(err)
-	}
 	atRow := make([]int64, len(s.Table().Scopes))
 	for x := range s.All() {
 		atRow[x.Place] += x.Cells[0].Samples
@@ -91,6 +87,10 @@ func TestInlined(t *testing.T) {
 		if want := s.Table().Cell(i, 0).Samples; atRow[i] != want {
 			t.Errorf("stacks have %d samples at %s, its row %d", atRow[i], s.Table().Scopes[i].Label, want)
 		}
+	}
+	_, self, err := s.CallTable() // the stacks end
+	if err != nil {
+		t.Fatal(err)
 	}
 	called := map[string]int64{}
 	for i := 1; i < len(self.Scopes); i++ {

@@ -38,6 +38,9 @@ type Options struct {
 	// The lightest that exceed it are merged, as without memory. 0 is any number.
 	StackCalls int
 
+	// Calls is the table of [Stacks.CallTable]; the zero value is none, and keeps the stacks.
+	Calls Calls
+
 	// NoInline says that inlined calls are part of the function around them. Otherwise they
 	// are functions of their own, where debug information tells. Lines and instructions are
 	// the same in both cases.

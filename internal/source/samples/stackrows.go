@@ -97,6 +97,19 @@ func (r *stackRows) samples(row, col int) int64 {
 	return int64(s.samples)
 }
 
+// shares returns how many samples there are, and those that there was no room for.
+func (r *stackRows) shares() (all, folded int64) {
+	for i := range r.n() {
+		for col := range r.wide {
+			n := r.samples(i, col)
+			if all += n; r.at(i).code == foldedCode {
+				folded += n
+			}
+		}
+	}
+	return all, folded
+}
+
 // merge adds a sum of other rows, or of these, to one.
 func (r *stackRows) merge(to, from *stackSum, of *stackRows) {
 	if to.large == 0 && (from.large > 0 || uint64(to.samples)+uint64(from.samples) > math.MaxUint32) {

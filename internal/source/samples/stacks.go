@@ -84,6 +84,7 @@ type Stacks struct {
 	others     int32 // the frame of stacks that there was no room for
 	truncation int32 // that of callers that were not recorded
 	calls      callchains
+	summed     *callTable // of stacks that were given up; nil if no such table is asked for
 	code       *codes
 	lost       []perfdata.Sum // of folded stacks, by the number of their code and by column
 	places     []int          // rows of the table, by the number of the code; 0 for none
@@ -386,6 +387,7 @@ func (f *Frame) anonymous() string {
 func (s *Stacks) begin(rec *perfdata.Sample) {
 	s.r.begin(rec.Time())
 	s.columns = len(s.r.columns)
+	s.summed = newCallTable(s)
 	s.code.most = min(maxCodeLists, maxCells/max(s.columns, 1))
 	for _, e := range s.r.columns {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
@@ -559,14 +561,9 @@ func (s *Stacks) limit() int {
 
 // folded returns the share of the samples whose stacks there was no room for.
 func (s *Stacks) folded() float64 {
-	some, all := int64(0), int64(0)
-	for i := range s.rows.n() {
-		for col := range s.columns {
-			n := s.rows.samples(i, col)
-			if all += n; s.rows.at(i).code == foldedCode {
-				some += n
-			}
-		}
+	all, some := s.rows.shares()
+	if b := s.summed; b != nil {
+		all, some = all+b.samples, some+b.folded
 	}
 	return float64(some) / float64(max(all, 1))
 }

@@ -183,12 +183,12 @@ func TestWaits(t *testing.T) {
 	if d := cmp.Diff(threads, read(samples.Options{Within: counts.By(0).With(counts.Thread)})); d != "" {
 		t.Errorf("by thread (-want +got)\n%s", d)
 	}
-	s, err := samples.ReadStacks(bytes.NewReader(data), "test.data", samples.Options{By: counts.Function, Waits: true, Symbols: profile.Config{Root: root}})
+	s, err := samples.ReadStacks(bytes.NewReader(data), "test.data", samples.Options{By: counts.Function, Calls: samples.Calls{View: samples.Children}, Waits: true, Symbols: profile.Config{Root: root}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	calls, _, err := s.CallTable(samples.Calls{View: samples.Children})
+	calls, _, err := s.CallTable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,11 +338,12 @@ func TestOffCPUTime(t *testing.T) {
 		if tab.Duration != 2e-6 {
 			t.Errorf("direct %v: %g s, want 2 µs", direct, tab.Duration)
 		}
+		o.Calls = samples.Calls{View: samples.Children}
 		s, err := samples.ReadStacks(bytes.NewReader(data), "test.data", o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		calls, _, err := s.CallTable(samples.Calls{View: samples.Children})
+		calls, _, err := s.CallTable()
 		if err != nil {
 			t.Fatal(err)
 		}
