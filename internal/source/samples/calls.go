@@ -99,6 +99,23 @@ func (b *callTable) newRow(f *Frame) int32 {
 	return int32(len(b.list) - 1)
 }
 
+// drain adds the stacks to the table while the recording is read; nothing without a table.
+func (b *callTable) drain() {
+	if b == nil {
+		return
+	}
+	s := b.s
+	for i := range s.rows.n() {
+		if code := s.rows.at(i).code; code != foldedCode {
+			for col := range s.columns {
+				sum := s.rows.sum(i, col)
+				s.lose(code, col, &sum)
+			}
+		}
+	}
+	b.take()
+}
+
 // take adds the stacks to the table. They are given up.
 func (b *callTable) take() {
 	s := b.s

@@ -2,7 +2,9 @@ package samples_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -76,5 +78,56 @@ func TestCalls(t *testing.T) {
 	s := stacksOf(t, r, samples.Options{By: counts.Function, Calls: samples.Calls{View: samples.Callees, Function: "lost"}})
 	if _, _, err := s.CallTable(); !errors.As(err, new(*samples.NoMatchError)) {
 		t.Errorf("a function that is not there: %v", err)
+	}
+}
+
+// callSums are the samples by function of a table of calls, and of its own samples.
+func callSums(t *testing.T, r *recording, o samples.Options) (sums, self map[string]int64, notes []counts.Note) {
+	t.Helper()
+	s := stacksOf(t, r, o)
+	table, own, err := s.CallTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, self = map[string]int64{}, map[string]int64{}
+	for i := range table.Scopes {
+		name := ""
+		if table.Scopes[i].Code != nil {
+			name = table.Scopes[i].Code.Function
+		}
+		sums[name] += table.Cell(i, 0).Samples
+		self[name] += own.Cell(i, 0).Samples
+	}
+	return sums, self, s.Notes()
+}
+
+// TestCallsInParts: callchains that exceed the memory for stacks are summed while the recording is
+// read. The table has all of them, and no other stacks.
+func TestCallsInParts(t *testing.T) {
+	r, _ := manyStacks(t, 20000)
+	for _, c := range []samples.Calls{{View: samples.Children}, {View: samples.Callers, Function: "work"}, {View: samples.Callees, Function: "main"}} {
+		want, own, _ := callSums(t, r, samples.Options{Calls: c})
+		sums, self, notes := callSums(t, r, samples.Options{Calls: c, StackMemory: 1})
+		if len(sums) < 2 || len(notes) > 0 {
+			t.Errorf("%+v: %v, notes %v", c, sums, notes)
+		}
+		if !maps.Equal(sums, want) || !maps.Equal(self, own) {
+			t.Errorf("%+v: in parts %v, self %v; at once %v, self %v", c, sums, self, want, own)
+		}
+	}
+}
+
+// TestCallsAreFolded: of stacks that end early, a note says what share of all samples they are.
+func TestCallsAreFolded(t *testing.T) {
+	r, _ := manyStacks(t, 20000)
+	sums, self, notes := callSums(t, r, samples.Options{Calls: samples.Calls{View: samples.Children}, StackMemory: 1, StackCalls: 1000})
+	folded := self["[other stacks]"]
+	own := self["main"] + self["work"] + self["leaf"] + self["last"]
+	if folded == 0 || folded > 10000 || sums["[other stacks]"] != folded || folded+own != sums[""] {
+		t.Errorf("%v, self %v", sums, self)
+	}
+	want := fmt.Sprintf("%.2g %% of the samples are in [other stacks]", 100*float64(folded)/float64(sums[""]))
+	if len(notes) != 1 || !strings.HasPrefix(notes[0].Text, want) {
+		t.Errorf("notes %v, want %s", notes, want)
 	}
 }
