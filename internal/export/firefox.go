@@ -28,7 +28,7 @@ const (
 // amounts before it: the whole is as long as the recording. Subcategories are the bottlenecks.
 // Values that are not known are left out.
 func Firefox(w io.Writer, p *Profile) (Omission, error) {
-	f := &firefox{out: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, nodes: map[firefoxStack]int32{},
+	f := &firefox{out: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, branches: map[firefoxStack]int32{},
 		frames: map[firefoxFrame]int32{}, funcs: map[firefoxFunc]int32{}}
 	f.limits.of("Other") // the viewer wants it first
 	f.out.text(`{"libs":[],"threads":[`)
@@ -50,16 +50,18 @@ type firefox struct {
 	threads int
 	chosen  []int // the threads of the type that is shown first
 
-	nodes   map[firefoxStack]int32
-	stacks  []firefoxStack
-	frames  map[firefoxFrame]int32
-	rows    []firefoxRow
-	funcs   map[firefoxFunc]int32
-	table   []firefoxFunc
-	limits  numbers // subcategories
-	texts   numbers
-	modules numbers
-	files   numbers
+	stacks   []firefoxStack
+	branches map[firefoxStack]int32 // stacks that do not follow that of their callers
+	path     []int32                // the stacks of the stack at hand and of its callers
+	known    int                    // how many of them the next stack has as well
+	frames   map[firefoxFrame]int32
+	rows     []firefoxRow
+	funcs    map[firefoxFunc]int32
+	table    []firefoxFunc
+	limits   numbers // subcategories
+	texts    numbers
+	modules  numbers
+	files    numbers
 }
 
 // A firefoxStack is a frame and the stack of its callers, -1 for none.
@@ -106,18 +108,16 @@ func (f *firefox) process(p *Profile, typ int) {
 			f.chosen = append(f.chosen, f.threads)
 		}
 		f.out.text("\n{\"processType\":\"default\",\"processName\":").value(name).text(`,"name":`).value(x.name).
-			text(`,"pid":`).value(strconv.Itoa(typ + 1)).text(`,"tid":`).value(f.threads + 1).
+			text(`,"pid":`).value(strconv.Itoa(typ+1)).text(`,"tid":`).value(f.threads+1).
 			text(`,"isMainThread":`).value(i == 0).text(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,"pausedRanges":[],`).
 			text(`"markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0},"samples":{"weightType":`).
-			value(weightType).text(`,"length":`).value(len(x.stacks)).text(`,"stack":`).value(x.stacks)
-		times := make([]float64, len(x.weights))
+			value(weightType).text(`,"length":`).value(len(x.stacks)).text(`,"stack":`).list(len(x.stacks), func(i int) { f.out.integer(x.stacks[i]) }).
+			text(`,"weight":`).list(len(x.weights), func(i int) { f.out.float(x.weights[i] * scale) })
 		at := 0.0
-		for k, v := range x.weights {
-			times[k] = math.Round(at*length*1e6) / 1e6
-			at += math.Abs(v) / total
-			x.weights[k] = v * scale
-		}
-		f.out.text(`,"weight":`).value(x.weights).text(`,"time":`).value(times).text("}}")
+		f.out.text(`,"time":`).list(len(x.weights), func(i int) {
+			f.out.float(math.Round(at*length*1e6) / 1e6)
+			at += math.Abs(x.weights[i]) / total
+		}).text("}}")
 		f.threads++
 	}
 }
@@ -144,8 +144,10 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 	var list []*firefoxThread
 	byName := map[string]*firefoxThread{}
 	total := 0.0
+	f.known = 0
 	for s := range p.Stacks {
 		v := s.Values[typ]
+		f.known = min(f.known, s.Same)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			f.left.Unknown++
 		}
@@ -182,22 +184,38 @@ func (f *firefox) stack(s *Stack) int32 {
 	if len(frames) == 0 {
 		frames = noFrame
 	}
+	last := len(frames) - 1 // its row depends on the bottleneck
+	f.path = f.path[:min(f.known, last)]
 	at := int32(-1)
-	for i, x := range frames {
+	if n := len(f.path); n > 0 {
+		at = f.path[n-1]
+	}
+	for _, x := range frames[len(f.path):] {
 		limit := int32(0)
-		if i == len(frames)-1 && s.Bottleneck != "" {
+		if len(f.path) == last && s.Bottleneck != "" {
 			limit = f.limits.of(clean(s.Bottleneck))
 		}
-		key := firefoxStack{at, f.frame(firefoxFrame{x, limit})}
-		n, ok := f.nodes[key]
-		if !ok {
-			n = int32(len(f.stacks))
-			f.nodes[key] = n
-			f.stacks = append(f.stacks, key)
-		}
-		at = n
+		at = f.node(firefoxStack{at, f.frame(firefoxFrame{x, limit})})
+		f.path = append(f.path, at)
 	}
+	f.known = last
 	return at
+}
+
+// node returns the row of a frame below its callers.
+func (f *firefox) node(key firefoxStack) int32 {
+	n, next := int32(len(f.stacks)), key.parent+1
+	if next < n {
+		if f.stacks[next] == key {
+			return next
+		}
+		if i, ok := f.branches[key]; ok {
+			return i
+		}
+		f.branches[key] = n
+	}
+	f.stacks = append(f.stacks, key)
+	return n
 }
 
 // frame returns the row of a frame.
@@ -296,18 +314,14 @@ func none(int) int32 { return -1 }
 func (f *firefox) columns(name string, rows int, list []firefoxColumn) {
 	f.out.text(`"` + name + `":{"length":` + strconv.Itoa(rows))
 	for _, c := range list {
-		f.out.text(`,"` + c.name + `":[`)
-		for i := range rows {
-			if i > 0 {
-				f.out.text(",")
-			}
+		f.out.text(`,"` + c.name + `":`)
+		f.out.list(rows, func(i int) {
 			if v := c.at(i); v >= 0 {
-				f.out.text(strconv.Itoa(int(v)))
+				f.out.integer(v)
 			} else {
 				f.out.text(c.none)
 			}
-		}
-		f.out.text("]")
+		})
 	}
 	f.out.text("}")
 }

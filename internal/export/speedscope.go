@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"math"
+	"strconv"
 )
 
 // The schema of speedscope's files, see
@@ -20,9 +22,7 @@ type speedscopeFrame struct {
 // with the same frames are one sample, so samples have no order of time. Values that are
 // negative or not known are left out, because the program cannot show them.
 func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
-	out := &jsonStream{w: bufio.NewWriter(w)}
-	var left Omission
-	frames := &speedscopeFrames{index: map[speedscopeFrame]int{}}
+	out := &speedscope{jsonStream: jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, numbers: map[*Frame]int{}, index: map[speedscopeFrame]int{}}
 	out.text(`{"$schema":`).value(speedscopeSchema).text(`,"exporter":`).value(exporter).
 		text(`,"name":`).value(clean(p.Title)).text(`,"activeProfileIndex":`).value(p.Default).text(`,"profiles":[`)
 	for i := range p.Types {
@@ -30,55 +30,67 @@ func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
 			out.text(",")
 		}
 		out.text("\n")
-		left = out.speedscope(p, i, frames, left)
+		out.profile(p, i)
 	}
-	out.text("],\n\"shared\":{\"frames\":[")
-	for i, f := range frames.list {
-		if i > 0 {
-			out.text(",")
-		}
-		out.text("\n").value(f)
-	}
-	out.text("]}}\n")
-	return left, out.flush()
+	out.text("],\n\"shared\":{\"frames\":")
+	out.list(len(out.frames), func(i int) { out.text("\n").value(out.frames[i]) }).text("}}\n")
+	return out.left, out.flush()
 }
 
-// speedscope writes the profile of a type.
-func (j *jsonStream) speedscope(p *Profile, typ int, frames *speedscopeFrames, left Omission) Omission {
+// speedscope writes a file, and numbers its frames.
+type speedscope struct {
+	jsonStream
+	left    Omission
+	numbers map[*Frame]int
+	index   map[speedscopeFrame]int
+	frames  []speedscopeFrame
+}
+
+// profile writes the profile of a type. Of a stack it makes the text that differs from the one
+// before.
+func (o *speedscope) profile(p *Profile, typ int) {
 	t := p.Types[typ]
-	j.text(`{"type":"sampled","name":`).value(clean(t.Name)).text(`,"unit":`).value(speedscopeUnit(t.Unit)).
+	o.text(`{"type":"sampled","name":`).value(clean(t.Name)).text(`,"unit":`).value(speedscopeUnit(t.Unit)).
 		text(`,"startValue":0,"samples":[`)
-	var weights []float64
-	var stack []int
-	total := 0.0
+	var (
+		weights []float64
+		total   float64
+		thread  string
+		line    []byte // the numbers of the stack at hand
+		ends    []int  // in the line: of the thread's number, and of each frame's
+		known   int    // how many frames of the line the next stack has as well
+	)
 	for s := range p.Stacks {
 		v := s.Values[typ]
-		if !left.add(v) {
+		known = min(known, s.Same)
+		if !o.left.add(v) {
 			continue
 		}
-		stack = stack[:0]
-		if s.Thread != "" {
-			stack = append(stack, frames.of(speedscopeFrame{Name: clean(s.Thread)}))
+		if len(ends) == 0 || s.Thread != thread {
+			thread, known, line = s.Thread, 0, append(line[:0], '[')
+			if thread != "" {
+				line = strconv.AppendInt(line, int64(o.number(speedscopeFrame{Name: clean(thread)})), 10)
+			}
+			ends = append(ends[:0], len(line))
 		}
-		for _, f := range s.Frames {
-			stack = append(stack, frames.of(speedscopeFrame{Name: f.label(), File: clean(f.File), Line: f.Line}))
+		line, ends = line[:ends[known]], ends[:known+1]
+		for _, f := range s.Frames[known:] {
+			if len(line) > 1 {
+				line = append(line, ',')
+			}
+			line = strconv.AppendInt(line, int64(o.frame(f)), 10)
+			ends = append(ends, len(line))
 		}
+		known = len(s.Frames)
 		if len(weights) > 0 {
-			j.text(",")
+			o.text(",")
 		}
-		j.value(stack)
+		o.w.Write(line) // the error stays, and flush returns it
+		o.text("]")
 		weights = append(weights, v)
 		total += v
 	}
-	j.text(`],"weights":[`)
-	for i, v := range weights {
-		if i > 0 {
-			j.text(",")
-		}
-		j.value(v)
-	}
-	j.text(`],"endValue":`).value(total).text("}")
-	return left
+	o.text(`],"weights":`).list(len(weights), func(i int) { o.float(weights[i]) }).text(`,"endValue":`).value(total).text("}")
 }
 
 // speedscopeUnit is the schema's unit of a type.
@@ -90,18 +102,22 @@ func speedscopeUnit(unit string) string {
 	return "none"
 }
 
-// speedscopeFrames numbers frames.
-type speedscopeFrames struct {
-	index map[speedscopeFrame]int
-	list  []speedscopeFrame
+// frame returns the number of a frame.
+func (o *speedscope) frame(f *Frame) int {
+	i, ok := o.numbers[f]
+	if !ok {
+		i = o.number(speedscopeFrame{Name: f.label(), File: clean(f.File), Line: f.Line})
+		o.numbers[f] = i
+	}
+	return i
 }
 
-func (f *speedscopeFrames) of(frame speedscopeFrame) int {
-	i, ok := f.index[frame]
+func (o *speedscope) number(frame speedscopeFrame) int {
+	i, ok := o.index[frame]
 	if !ok {
-		i = len(f.list)
-		f.index[frame] = i
-		f.list = append(f.list, frame)
+		i = len(o.frames)
+		o.index[frame] = i
+		o.frames = append(o.frames, frame)
 	}
 	return i
 }
@@ -131,6 +147,32 @@ func (j *jsonStream) value(v any) *jsonStream {
 	}
 	j.err = err
 	return j
+}
+
+// list writes a list of elements.
+func (j *jsonStream) list(n int, element func(i int)) *jsonStream {
+	j.text("[")
+	for i := range n {
+		if i > 0 {
+			j.text(",")
+		}
+		element(i)
+	}
+	return j.text("]")
+}
+
+// integer writes a number.
+func (j *jsonStream) integer(n int32) {
+	j.w.Write(strconv.AppendInt(j.w.AvailableBuffer(), int64(n), 10)) // the error stays, and flush returns it
+}
+
+// float writes a number as package json does.
+func (j *jsonStream) float(v float64) {
+	if size := math.Abs(v); v == 0 || size >= 1e-6 && size < 1e21 {
+		j.w.Write(strconv.AppendFloat(j.w.AvailableBuffer(), v, 'f', -1, 64))
+		return
+	}
+	j.value(v) // with an exponent, or not a number
 }
 
 func (j *jsonStream) flush() error {
