@@ -8,9 +8,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 )
 
-// BenchmarkPprof writes 100,000 different stacks of 20 frames, with five kinds of values:
+// BenchmarkFormats writes 100,000 different stacks of 20 frames, with five kinds of values:
 // those of a recording of hours.
-func BenchmarkPprof(b *testing.B) {
+func BenchmarkFormats(b *testing.B) {
 	const stacks, depth, types = 100_000, 20, 5
 	var frames []*export.Frame
 	for i := range 5000 {
@@ -36,10 +36,14 @@ func BenchmarkPprof(b *testing.B) {
 			}
 		}
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := export.Pprof(io.Discard, p); err != nil {
-			b.Fatal(err)
-		}
+	for _, f := range export.Formats {
+		b.Run(f.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := f.Write(io.Discard, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -597,14 +598,15 @@ func TestSame(t *testing.T) {
 			if len(list) == 0 {
 				list = append(list, frames[0])
 			}
-			stacks = append(stacks, export.Stack{Thread: thread, Frames: list, Same: same, Values: []float64{float64(random.IntN(3))}})
+			limit := []string{"", "", "Memory_Bound", "Core_Bound"}[random.IntN(4)]
+			stacks = append(stacks, export.Stack{Thread: thread, Frames: list, Same: same, Values: []float64{float64(random.IntN(3))}, Bottleneck: limit})
 			last = list
 		}
 	}
 	for i := range 4 {
 		asFrames, some := i&1 > 0, i&2 > 0
 		p := &export.Profile{Types: []export.Type{{Name: "slots"}}, Threads: asFrames}
-		outputs := func(same bool) (collapsed, pprof string) {
+		outputs := func(same bool) map[string]string {
 			all := func(yield func(*export.Stack) bool) {
 				for _, s := range stacks {
 					if !same {
@@ -618,23 +620,83 @@ func TestSame(t *testing.T) {
 			if p.Stacks = all; some {
 				p.Stacks = export.Select(all, func(s *export.Stack) bool { return s.Values[0] != 2 || len(s.Frames)%2 == 0 })
 			}
-			return string(write(t, p, writeCollapsed(0))), parsePprof(t, write(t, p, writePprof)).String()
+			return map[string]string{"collapsed": string(write(t, p, writeCollapsed(0))), "pprof": parsePprof(t, write(t, p, writePprof)).String(),
+				"speedscope": string(write(t, p, writeSpeedscope)), "firefox": string(write(t, p, writeFirefox))}
 		}
-		c1, p1 := outputs(true)
-		c2, p2 := outputs(false)
-		if c1 != c2 || p1 != p2 {
-			t.Errorf("threads as frames %v, some %v: collapsed stacks equal: %v, pprof equal: %v", asFrames, some, c1 == c2, p1 == p2)
+		got, want := outputs(true), outputs(false)
+		for name := range want {
+			if got[name] != want[name] {
+				t.Errorf("threads as frames %v, some %v: %s differs", asFrames, some, name)
+			}
 		}
 		sum := int64(0)
 		for _, s := range parsePprof(t, write(t, p, writePprof)).Sample {
 			sum += s.Value[0]
 		}
-		want := 0.0
+		all := 0.0
 		for s := range p.Stacks {
-			want += s.Values[0]
+			all += s.Values[0]
 		}
-		if float64(sum) != want {
-			t.Errorf("threads as frames %v: pprof has %d of %v", asFrames, sum, want)
+		if float64(sum) != all {
+			t.Errorf("threads as frames %v: pprof has %d of %v", asFrames, sum, all)
 		}
+	}
+}
+
+// TestStacksAllocateNothing: formats that list stacks take memory for what is new, such as a frame,
+// and not for each stack.
+func TestStacksAllocateNothing(t *testing.T) {
+	const stacks = 20_000
+	frames := make([]*export.Frame, 50)
+	for i := range frames {
+		frames[i] = &export.Frame{Function: fmt.Sprint("function", i), File: "a.c", Line: i}
+	}
+	p := &export.Profile{Types: []export.Type{{Name: "slots"}, {Name: "cycles"}}, Duration: 1}
+	p.Stacks = func(yield func(*export.Stack) bool) {
+		s := &export.Stack{Thread: "prog", Values: make([]float64, 2)}
+		for i := range stacks {
+			s.Frames = append(s.Frames[:0], frames[0], frames[1], frames[i%50], frames[i/50%50], frames[i/2500%50])
+			s.Same, s.Values[0], s.Values[1] = min(i, 2), 0.1*float64(i), 1000
+			if !yield(s) {
+				return
+			}
+		}
+	}
+	for _, name := range []string{"pprof", "speedscope", "firefox", "collapsed"} {
+		f := export.Formats[slices.Index(export.Names(), name)]
+		n := testing.AllocsPerRun(1, func() {
+			if _, err := f.Write(io.Discard, p); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > stacks/10 {
+			t.Errorf("%s: %v allocations for %d stacks", name, n, stacks)
+		}
+	}
+}
+
+// TestNumbers: numbers are those of package json.
+func TestNumbers(t *testing.T) {
+	p := &export.Profile{Types: []export.Type{{Name: "cycles"}}, Duration: 1}
+	var values []float64
+	var stacks []*export.Stack
+	for _, v := range []float64{1, 0.1, 1.0 / 3, 1e-6, 9.9e-7, 1e-10, math.SmallestNonzeroFloat64, 123456789.125, 1e20, 1e21, 1.5e21, 1e300} {
+		values = append(values, v)
+		stacks = append(stacks, &export.Stack{Frames: []*export.Frame{mainFrame}, Values: values[len(values)-1:]})
+	}
+	p.Stacks = slices.Values(stacks)
+	want, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"speedscope": write(t, p, writeSpeedscope), "firefox": write(t, p, writeFirefox)} {
+		if !bytes.Contains(text, want) {
+			t.Errorf("%s lacks %s: %s", name, want, text)
+		}
+	}
+	stacks[0].Values = []float64{math.MaxFloat64}
+	stacks[1].Values = stacks[0].Values
+	if err := writeSpeedscope(&bytes.Buffer{}, p); err == nil {
+		t.Error("a sum that is no number is written")
 	}
 }

@@ -50,8 +50,9 @@ type firefox struct {
 	threads int
 	chosen  []int // the threads of the type that is shown first
 
-	stacks   []firefoxStack
-	branches map[firefoxStack]int32 // stacks that do not follow that of their callers
+	stacks   column[int32]          // their frames, of branches below zero
+	branches map[firefoxStack]int32 // the stacks that do not follow that of their callers
+	parents  column[int32]          // of branches
 	path     []int32                // the stacks of the stack at hand and of its callers
 	known    int                    // how many of them the next stack has as well
 	frames   map[firefoxFrame]int32
@@ -82,8 +83,8 @@ type firefoxFunc struct{ name, module, file int32 }
 // A firefoxThread has the samples of a thread for one type.
 type firefoxThread struct {
 	name    string
-	stacks  []int32
-	weights []float64
+	stacks  column[int32]
+	weights column[float64]
 	whole   float64 // of the absolute values
 }
 
@@ -108,16 +109,20 @@ func (f *firefox) process(p *Profile, typ int) {
 			f.chosen = append(f.chosen, f.threads)
 		}
 		f.out.text("\n{\"processType\":\"default\",\"processName\":").value(name).text(`,"name":`).value(x.name).
-			text(`,"pid":`).value(strconv.Itoa(typ+1)).text(`,"tid":`).value(f.threads+1).
+			text(`,"pid":`).value(strconv.Itoa(typ + 1)).text(`,"tid":`).value(f.threads + 1).
 			text(`,"isMainThread":`).value(i == 0).text(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,"pausedRanges":[],`).
 			text(`"markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0},"samples":{"weightType":`).
-			value(weightType).text(`,"length":`).value(len(x.stacks)).text(`,"stack":`).list(len(x.stacks), func(i int) { f.out.integer(x.stacks[i]) }).
-			text(`,"weight":`).list(len(x.weights), func(i int) { f.out.float(x.weights[i] * scale) })
+			value(weightType).text(`,"length":`).value(x.stacks.n).text(`,"stack":[`)
+		writeList(f.out, x.stacks.all, f.out.integer)
+		f.out.text(`],"weight":[`)
+		writeList(f.out, x.weights.all, func(v float64) { f.out.float(v * scale) })
+		f.out.text(`],"time":[`)
 		at := 0.0
-		f.out.text(`,"time":`).list(len(x.weights), func(i int) {
+		writeList(f.out, x.weights.all, func(v float64) {
 			f.out.float(math.Round(at*length*1e6) / 1e6)
-			at += math.Abs(x.weights[i]) / total
-		}).text("}}")
+			at += math.Abs(v) / total
+		})
+		f.out.text("]}}")
 		f.threads++
 	}
 }
@@ -160,7 +165,8 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 			byName[s.Thread] = t
 			list = append(list, t)
 		}
-		t.stacks, t.weights = append(t.stacks, f.stack(s)), append(t.weights, v)
+		t.stacks.add(f.stack(s))
+		t.weights.add(v)
 		t.whole += math.Abs(v)
 		total += math.Abs(v)
 	}
@@ -168,7 +174,8 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 	if len(list) > 1 {
 		all := &firefoxThread{name: allThreads}
 		for _, t := range list {
-			all.stacks, all.weights = append(all.stacks, t.stacks...), append(all.weights, t.weights...)
+			all.stacks.join(&t.stacks)
+			all.weights.join(&t.weights)
 		}
 		list = append([]*firefoxThread{all}, list...)
 	}
@@ -204,18 +211,22 @@ func (f *firefox) stack(s *Stack) int32 {
 
 // node returns the row of a frame below its callers.
 func (f *firefox) node(key firefoxStack) int32 {
-	n, next := int32(len(f.stacks)), key.parent+1
-	if next < n {
-		if f.stacks[next] == key {
-			return next
-		}
-		if i, ok := f.branches[key]; ok {
-			return i
-		}
-		f.branches[key] = n
+	n, next := int32(f.stacks.n), key.parent+1
+	if next == n {
+		f.stacks.add(key.frame)
+		return n
 	}
-	f.stacks = append(f.stacks, key)
-	return n
+	if f.stacks.at(int(next)) == key.frame {
+		return next
+	}
+	i, ok := f.branches[key]
+	if !ok {
+		i = n
+		f.branches[key] = n
+		f.stacks.add(^key.frame)
+		f.parents.add(key.parent)
+	}
+	return i
 }
 
 // frame returns the row of a frame.
@@ -257,13 +268,19 @@ func (f *firefox) shared() {
 			f.texts.of(s)
 		}
 	}
-	f.columns("stackTable", len(f.stacks), []firefoxColumn{
-		{"frame", func(i int) int32 { return f.stacks[i].frame }, ""},
+	branch := 0
+	f.columns("stackTable", f.stacks.n, []firefoxColumn{
+		{"frame", func(i int) int32 { return max(f.stacks.at(i), ^f.stacks.at(i)) }, ""},
 		{"prefixOffset", func(i int) int32 { // how far back the callers are, 0 for none
-			if f.stacks[i].parent < 0 {
+			parent := int32(i) - 1
+			if f.stacks.at(i) < 0 {
+				parent = f.parents.at(branch)
+				branch++
+			}
+			if parent < 0 {
 				return 0
 			}
-			return int32(i) - f.stacks[i].parent
+			return int32(i) - parent
 		}, ""}})
 	f.out.text(",\n")
 	f.columns("frameTable", len(f.rows), []firefoxColumn{
@@ -314,14 +331,18 @@ func none(int) int32 { return -1 }
 func (f *firefox) columns(name string, rows int, list []firefoxColumn) {
 	f.out.text(`"` + name + `":{"length":` + strconv.Itoa(rows))
 	for _, c := range list {
-		f.out.text(`,"` + c.name + `":`)
-		f.out.list(rows, func(i int) {
+		f.out.text(`,"` + c.name + `":[`)
+		for i := range rows {
+			if i > 0 {
+				f.out.text(",")
+			}
 			if v := c.at(i); v >= 0 {
 				f.out.integer(v)
 			} else {
 				f.out.text(c.none)
 			}
-		})
+		}
+		f.out.text("]")
 	}
 	f.out.text("}")
 }

@@ -2,9 +2,8 @@ package export
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
-	"math"
+	"slices"
 	"strconv"
 )
 
@@ -22,7 +21,7 @@ type speedscopeFrame struct {
 // with the same frames are one sample, so samples have no order of time. Values that are
 // negative or not known are left out, because the program cannot show them.
 func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
-	out := &speedscope{jsonStream: jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, numbers: map[*Frame]int{}, index: map[speedscopeFrame]int{}}
+	out := &speedscope{jsonStream: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, numbers: map[*Frame]int{}, index: map[speedscopeFrame]int{}}
 	out.text(`{"$schema":`).value(speedscopeSchema).text(`,"exporter":`).value(exporter).
 		text(`,"name":`).value(clean(p.Title)).text(`,"activeProfileIndex":`).value(p.Default).text(`,"profiles":[`)
 	for i := range p.Types {
@@ -32,14 +31,15 @@ func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
 		out.text("\n")
 		out.profile(p, i)
 	}
-	out.text("],\n\"shared\":{\"frames\":")
-	out.list(len(out.frames), func(i int) { out.text("\n").value(out.frames[i]) }).text("}}\n")
+	out.text("],\n\"shared\":{\"frames\":[")
+	writeList(out.jsonStream, slices.Values(out.frames), func(f speedscopeFrame) { out.text("\n").value(f) })
+	out.text("]}}\n")
 	return out.left, out.flush()
 }
 
 // speedscope writes a file, and numbers its frames.
 type speedscope struct {
-	jsonStream
+	*jsonStream
 	left    Omission
 	numbers map[*Frame]int
 	index   map[speedscopeFrame]int
@@ -53,7 +53,7 @@ func (o *speedscope) profile(p *Profile, typ int) {
 	o.text(`{"type":"sampled","name":`).value(clean(t.Name)).text(`,"unit":`).value(speedscopeUnit(t.Unit)).
 		text(`,"startValue":0,"samples":[`)
 	var (
-		weights []float64
+		weights column[float64]
 		total   float64
 		thread  string
 		line    []byte // the numbers of the stack at hand
@@ -82,15 +82,17 @@ func (o *speedscope) profile(p *Profile, typ int) {
 			ends = append(ends, len(line))
 		}
 		known = len(s.Frames)
-		if len(weights) > 0 {
+		if weights.n > 0 {
 			o.text(",")
 		}
 		o.w.Write(line) // the error stays, and flush returns it
 		o.text("]")
-		weights = append(weights, v)
+		weights.add(v)
 		total += v
 	}
-	o.text(`],"weights":`).list(len(weights), func(i int) { o.float(weights[i]) }).text(`,"endValue":`).value(total).text("}")
+	o.text(`],"weights":[`)
+	writeList(o.jsonStream, weights.all, o.float)
+	o.text(`],"endValue":`).value(total).text("}")
 }
 
 // speedscopeUnit is the schema's unit of a type.
@@ -120,64 +122,4 @@ func (o *speedscope) number(frame speedscopeFrame) int {
 		o.frames = append(o.frames, frame)
 	}
 	return i
-}
-
-// A jsonStream writes JSON piece by piece. The first error stays.
-type jsonStream struct {
-	w   *bufio.Writer
-	err error
-}
-
-// text writes JSON.
-func (j *jsonStream) text(s string) *jsonStream {
-	if j.err == nil {
-		_, j.err = j.w.WriteString(s)
-	}
-	return j
-}
-
-// value writes a value. It escapes what could end a script around the text.
-func (j *jsonStream) value(v any) *jsonStream {
-	if j.err != nil {
-		return j
-	}
-	b, err := json.Marshal(v)
-	if err == nil {
-		_, err = j.w.Write(b)
-	}
-	j.err = err
-	return j
-}
-
-// list writes a list of elements.
-func (j *jsonStream) list(n int, element func(i int)) *jsonStream {
-	j.text("[")
-	for i := range n {
-		if i > 0 {
-			j.text(",")
-		}
-		element(i)
-	}
-	return j.text("]")
-}
-
-// integer writes a number.
-func (j *jsonStream) integer(n int32) {
-	j.w.Write(strconv.AppendInt(j.w.AvailableBuffer(), int64(n), 10)) // the error stays, and flush returns it
-}
-
-// float writes a number as package json does.
-func (j *jsonStream) float(v float64) {
-	if size := math.Abs(v); v == 0 || size >= 1e-6 && size < 1e21 {
-		j.w.Write(strconv.AppendFloat(j.w.AvailableBuffer(), v, 'f', -1, 64))
-		return
-	}
-	j.value(v) // with an exponent, or not a number
-}
-
-func (j *jsonStream) flush() error {
-	if j.err != nil {
-		return j.err
-	}
-	return j.w.Flush()
 }
