@@ -48,6 +48,8 @@ type Frame struct {
 	text, line string       // its label, and that of a line of collapsed stacks, once asked for
 	writer     *pprofWriter // that has numbered it
 	place      uint64       // its number there
+	stream     *jsonStream  // that has it numbered
+	number     int32        // its number there
 }
 
 // A Stack is the open calls of samples.

@@ -50,12 +50,13 @@ type firefox struct {
 	threads int
 	chosen  []int // the threads of the type that is shown first
 
-	stacks   column[int32]          // their frames, of branches below zero
+	stacks   [][]int32              // the frames of stacks in blocks, those of branches below zero
+	height   int32                  // the number of stacks
 	branches map[firefoxStack]int32 // the stacks that do not follow that of their callers
-	parents  column[int32]          // of branches
+	parents  []int32                // of branches
 	path     []int32                // the stacks of the stack at hand and of its callers
 	known    int                    // how many of them the next stack has as well
-	frames   map[firefoxFrame]int32
+	frames   map[firefoxFrame]int32 // those with a bottleneck
 	rows     []firefoxRow
 	funcs    map[firefoxFunc]int32
 	table    []firefoxFunc
@@ -64,6 +65,9 @@ type firefox struct {
 	modules  numbers
 	files    numbers
 }
+
+// firefoxBlock is the number of stacks in a block. Blocks are not copied when the table grows.
+const firefoxBlock = 1 << 14
 
 // A firefoxStack is a frame and the stack of its callers, -1 for none.
 type firefoxStack struct{ parent, frame int32 }
@@ -83,9 +87,10 @@ type firefoxFunc struct{ name, module, file int32 }
 // A firefoxThread has the samples of a thread for one type.
 type firefoxThread struct {
 	name    string
-	stacks  column[int32]
-	weights column[float64]
-	whole   float64 // of the absolute values
+	stacks  []int32
+	weights []float64
+	whole   float64          // of the absolute values
+	parts   []*firefoxThread // whose samples it shows: itself, or all
 }
 
 // process writes the threads of a type, the one with most first.
@@ -112,18 +117,38 @@ func (f *firefox) process(p *Profile, typ int) {
 			text(`,"pid":`).value(strconv.Itoa(typ + 1)).text(`,"tid":`).value(f.threads + 1).
 			text(`,"isMainThread":`).value(i == 0).text(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,"pausedRanges":[],`).
 			text(`"markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0},"samples":{"weightType":`).
-			value(weightType).text(`,"length":`).value(x.stacks.n).text(`,"stack":[`)
-		writeList(f.out, x.stacks.all, f.out.integer)
+			value(weightType).text(`,"length":`).value(x.samples()).text(`,"stack":[`)
+		f.list(x, func(t *firefoxThread, i int) { f.out.integer(t.stacks[i]) })
 		f.out.text(`],"weight":[`)
-		writeList(f.out, x.weights.all, func(v float64) { f.out.float(v * scale) })
+		f.list(x, func(t *firefoxThread, i int) { f.out.float(t.weights[i] * scale) })
 		f.out.text(`],"time":[`)
 		at := 0.0
-		writeList(f.out, x.weights.all, func(v float64) {
+		f.list(x, func(t *firefoxThread, i int) {
 			f.out.float(math.Round(at*length*1e6) / 1e6)
-			at += math.Abs(v) / total
+			at += math.Abs(t.weights[i]) / total
 		})
 		f.out.text("]}}")
 		f.threads++
+	}
+}
+
+// samples is the number of samples that a thread shows.
+func (t *firefoxThread) samples() (n int) {
+	for _, part := range t.parts {
+		n += len(part.stacks)
+	}
+	return n
+}
+
+// list writes a number for each sample that a thread shows.
+func (f *firefox) list(t *firefoxThread, write func(of *firefoxThread, sample int)) {
+	for k, part := range t.parts {
+		for i := range part.stacks {
+			if k+i > 0 {
+				f.out.text(",")
+			}
+			write(part, i)
+		}
 	}
 }
 
@@ -162,22 +187,17 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 		t := byName[s.Thread]
 		if t == nil {
 			t = &firefoxThread{name: cmp.Or(clean(s.Thread), allThreads)}
+			t.parts = []*firefoxThread{t}
 			byName[s.Thread] = t
 			list = append(list, t)
 		}
-		t.stacks.add(f.stack(s))
-		t.weights.add(v)
+		t.stacks, t.weights = append(t.stacks, f.stack(s)), append(t.weights, v)
 		t.whole += math.Abs(v)
 		total += math.Abs(v)
 	}
 	sorting.Stable(list, func(a, b *firefoxThread) int { return cmp.Compare(b.whole, a.whole) })
 	if len(list) > 1 {
-		all := &firefoxThread{name: allThreads}
-		for _, t := range list {
-			all.stacks.join(&t.stacks)
-			all.weights.join(&t.weights)
-		}
-		list = append([]*firefoxThread{all}, list...)
+		list = append([]*firefoxThread{{name: allThreads, parts: list}}, list...)
 	}
 	return list, total
 }
@@ -211,26 +231,34 @@ func (f *firefox) stack(s *Stack) int32 {
 
 // node returns the row of a frame below its callers.
 func (f *firefox) node(key firefoxStack) int32 {
-	n, next := int32(f.stacks.n), key.parent+1
-	if next == n {
-		f.stacks.add(key.frame)
-		return n
+	next, frame := key.parent+1, key.frame
+	if next < f.height {
+		if f.stackFrame(next) == frame {
+			return next
+		}
+		if i, ok := f.branches[key]; ok {
+			return i
+		}
+		f.branches[key] = f.height
+		f.parents = append(f.parents, key.parent)
+		frame = ^frame
 	}
-	if f.stacks.at(int(next)) == key.frame {
-		return next
+	if f.height%firefoxBlock == 0 {
+		f.stacks = append(f.stacks, make([]int32, firefoxBlock))
 	}
-	i, ok := f.branches[key]
-	if !ok {
-		i = n
-		f.branches[key] = n
-		f.stacks.add(^key.frame)
-		f.parents.add(key.parent)
-	}
-	return i
+	f.stacks[f.height/firefoxBlock][f.height%firefoxBlock] = frame
+	f.height++
+	return f.height - 1
 }
+
+// stackFrame is the frame of a stack, below zero if that is a branch.
+func (f *firefox) stackFrame(row int32) int32 { return f.stacks[row/firefoxBlock][row%firefoxBlock] }
 
 // frame returns the row of a frame.
 func (f *firefox) frame(key firefoxFrame) int32 {
+	if key.limit == 0 && key.frame.stream == f.out {
+		return key.frame.number
+	}
 	n, ok := f.frames[key]
 	if ok {
 		return n
@@ -256,7 +284,11 @@ func (f *firefox) frame(key firefoxFrame) int32 {
 		row.line = int32(l)
 	}
 	n = int32(len(f.rows))
-	f.frames[key] = n
+	if key.limit == 0 {
+		key.frame.stream, key.frame.number = f.out, n
+	} else {
+		f.frames[key] = n
+	}
 	f.rows = append(f.rows, row)
 	return n
 }
@@ -269,12 +301,12 @@ func (f *firefox) shared() {
 		}
 	}
 	branch := 0
-	f.columns("stackTable", f.stacks.n, []firefoxColumn{
-		{"frame", func(i int) int32 { return max(f.stacks.at(i), ^f.stacks.at(i)) }, ""},
+	f.columns("stackTable", int(f.height), []firefoxColumn{
+		{"frame", func(i int) int32 { return max(f.stackFrame(int32(i)), ^f.stackFrame(int32(i))) }, ""},
 		{"prefixOffset", func(i int) int32 { // how far back the callers are, 0 for none
 			parent := int32(i) - 1
-			if f.stacks.at(i) < 0 {
-				parent = f.parents.at(branch)
+			if f.stackFrame(int32(i)) < 0 {
+				parent = f.parents[branch]
 				branch++
 			}
 			if parent < 0 {

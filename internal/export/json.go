@@ -3,7 +3,6 @@ package export
 import (
 	"bufio"
 	"encoding/json"
-	"iter"
 	"math"
 	"strconv"
 )
@@ -14,7 +13,9 @@ type jsonStream struct {
 	err error
 }
 
-// text writes JSON.
+// text writes JSON. In its many callers it would make the program some kilobytes larger.
+//
+//go:noinline
 func (j *jsonStream) text(s string) *jsonStream {
 	if j.err == nil {
 		_, j.err = j.w.WriteString(s)
@@ -33,18 +34,6 @@ func (j *jsonStream) value(v any) *jsonStream {
 	}
 	j.err = err
 	return j
-}
-
-// writeList writes the elements of a list, without its brackets.
-func writeList[T any](j *jsonStream, items iter.Seq[T], write func(T)) {
-	first := true
-	for item := range items {
-		if !first {
-			j.text(",")
-		}
-		first = false
-		write(item)
-	}
 }
 
 // integer writes a number.
@@ -66,39 +55,4 @@ func (j *jsonStream) flush() error {
 		return j.err
 	}
 	return j.w.Flush()
-}
-
-// A column is a list that grows without copies.
-type column[T any] struct {
-	blocks [][]T
-	n      int
-}
-
-// columnBlock is the number of items in a block.
-const columnBlock = 1 << 14
-
-func (c *column[T]) add(item T) {
-	if c.n%columnBlock == 0 {
-		c.blocks = append(c.blocks, make([]T, 0, min(c.n, columnBlock))) // the first one grows
-	}
-	last := &c.blocks[c.n/columnBlock]
-	*last = append(*last, item)
-	c.n++
-}
-
-func (c *column[T]) at(i int) T { return c.blocks[i/columnBlock][i%columnBlock] }
-
-func (c *column[T]) all(yield func(T) bool) {
-	for _, block := range c.blocks {
-		for _, item := range block {
-			if !yield(item) {
-				return
-			}
-		}
-	}
-}
-
-// join appends a column. No item can be added then.
-func (c *column[T]) join(other *column[T]) {
-	c.blocks, c.n = append(c.blocks, other.blocks...), c.n+other.n
 }

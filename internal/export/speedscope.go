@@ -3,7 +3,6 @@ package export
 import (
 	"bufio"
 	"io"
-	"slices"
 	"strconv"
 )
 
@@ -21,7 +20,7 @@ type speedscopeFrame struct {
 // with the same frames are one sample, so samples have no order of time. Values that are
 // negative or not known are left out, because the program cannot show them.
 func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
-	out := &speedscope{jsonStream: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, numbers: map[*Frame]int{}, index: map[speedscopeFrame]int{}}
+	out := &speedscope{jsonStream: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, index: map[speedscopeFrame]int32{}}
 	out.text(`{"$schema":`).value(speedscopeSchema).text(`,"exporter":`).value(exporter).
 		text(`,"name":`).value(clean(p.Title)).text(`,"activeProfileIndex":`).value(p.Default).text(`,"profiles":[`)
 	for i := range p.Types {
@@ -32,7 +31,12 @@ func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
 		out.profile(p, i)
 	}
 	out.text("],\n\"shared\":{\"frames\":[")
-	writeList(out.jsonStream, slices.Values(out.frames), func(f speedscopeFrame) { out.text("\n").value(f) })
+	for i, f := range out.frames {
+		if i > 0 {
+			out.text(",")
+		}
+		out.text("\n").value(f)
+	}
 	out.text("]}}\n")
 	return out.left, out.flush()
 }
@@ -40,10 +44,11 @@ func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
 // speedscope writes a file, and numbers its frames.
 type speedscope struct {
 	*jsonStream
-	left    Omission
-	numbers map[*Frame]int
-	index   map[speedscopeFrame]int
-	frames  []speedscopeFrame
+	left   Omission
+	index  map[speedscopeFrame]int32
+	frames []speedscopeFrame
+	line   []byte // the numbers of the stack at hand
+	ends   []int  // in the line: of its beginning, and of each number
 }
 
 // profile writes the profile of a type. Of a stack it makes the text that differs from the one
@@ -52,46 +57,44 @@ func (o *speedscope) profile(p *Profile, typ int) {
 	t := p.Types[typ]
 	o.text(`{"type":"sampled","name":`).value(clean(t.Name)).text(`,"unit":`).value(speedscopeUnit(t.Unit)).
 		text(`,"startValue":0,"samples":[`)
-	var (
-		weights column[float64]
-		total   float64
-		thread  string
-		line    []byte // the numbers of the stack at hand
-		ends    []int  // in the line: of the thread's number, and of each frame's
-		known   int    // how many frames of the line the next stack has as well
-	)
+	var weights []float64
+	total, thread := 0.0, ""
+	base, known := -1, 0 // how many numbers of the line are the thread's, and those of frames that the next stack has as well
 	for s := range p.Stacks {
 		v := s.Values[typ]
 		known = min(known, s.Same)
 		if !o.left.add(v) {
 			continue
 		}
-		if len(ends) == 0 || s.Thread != thread {
-			thread, known, line = s.Thread, 0, append(line[:0], '[')
+		if base < 0 || s.Thread != thread {
+			thread, base, known = s.Thread, 0, 0
+			o.line, o.ends = append(o.line[:0], '['), append(o.ends[:0], 1)
 			if thread != "" {
-				line = strconv.AppendInt(line, int64(o.number(speedscopeFrame{Name: clean(thread)})), 10)
+				o.push(&Frame{Function: thread})
+				base = 1
 			}
-			ends = append(ends[:0], len(line))
 		}
-		line, ends = line[:ends[known]], ends[:known+1]
+		o.ends = o.ends[:base+known+1]
+		o.line = o.line[:o.ends[base+known]]
 		for _, f := range s.Frames[known:] {
-			if len(line) > 1 {
-				line = append(line, ',')
-			}
-			line = strconv.AppendInt(line, int64(o.frame(f)), 10)
-			ends = append(ends, len(line))
+			o.push(f)
 		}
 		known = len(s.Frames)
-		if weights.n > 0 {
+		if len(weights) > 0 {
 			o.text(",")
 		}
-		o.w.Write(line) // the error stays, and flush returns it
+		o.w.Write(o.line) // the error stays, and flush returns it
 		o.text("]")
-		weights.add(v)
+		weights = append(weights, v)
 		total += v
 	}
 	o.text(`],"weights":[`)
-	writeList(o.jsonStream, weights.all, o.float)
+	for i, v := range weights {
+		if i > 0 {
+			o.text(",")
+		}
+		o.float(v)
+	}
 	o.text(`],"endValue":`).value(total).text("}")
 }
 
@@ -104,22 +107,21 @@ func speedscopeUnit(unit string) string {
 	return "none"
 }
 
-// frame returns the number of a frame.
-func (o *speedscope) frame(f *Frame) int {
-	i, ok := o.numbers[f]
-	if !ok {
-		i = o.number(speedscopeFrame{Name: f.label(), File: clean(f.File), Line: f.Line})
-		o.numbers[f] = i
+// push appends a frame to the line.
+func (o *speedscope) push(f *Frame) {
+	if f.stream != o.jsonStream {
+		key := speedscopeFrame{Name: f.label(), File: clean(f.File), Line: f.Line}
+		i, ok := o.index[key]
+		if !ok {
+			i = int32(len(o.frames))
+			o.index[key] = i
+			o.frames = append(o.frames, key)
+		}
+		f.stream, f.number = o.jsonStream, i
 	}
-	return i
-}
-
-func (o *speedscope) number(frame speedscopeFrame) int {
-	i, ok := o.index[frame]
-	if !ok {
-		i = len(o.frames)
-		o.index[frame] = i
-		o.frames = append(o.frames, frame)
+	if len(o.line) > 1 {
+		o.line = append(o.line, ',')
 	}
-	return i
+	o.line = strconv.AppendInt(o.line, int64(f.number), 10)
+	o.ends = append(o.ends, len(o.line))
 }
