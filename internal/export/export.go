@@ -50,6 +50,8 @@ type Frame struct {
 	place      uint64       // its number there
 	stream     *jsonStream  // that has it numbered
 	number     int32        // its number there
+	tree       *flameTree   // that has numbered its label
+	box        int32        // the number there
 }
 
 // A Stack is the open calls of samples.
@@ -138,7 +140,7 @@ var Formats = []Format{
 	{Name: "firefox", Write: Firefox},
 	{Name: "collapsed", Bare: true, Names: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
 	{Name: "flamegraph", Names: true, Write: FlameGraph},
-	{Name: "stacks", Write: Stacks},
+	{Name: "stacks", Names: true, Write: Stacks},
 }
 
 // Save writes a profile to a file of that name: compressed if it ends in ".gz".

@@ -69,9 +69,11 @@ func hash(text string) string {
 type flameTree struct {
 	types    int
 	boxes    []flameBox
-	sums     []float64 // by box and type: of it and of all boxes above it
-	children map[flameKey]int32
-	weights  map[uint64]float64 // of the default type, by box and bottleneck
+	sums     []float64        // by box and type: of it and, in the end, of all boxes above it
+	children map[uint64]int32 // boxes, by the one they stand on and the number of their label
+	labels   map[flameLabel]int32
+	list     []flameLabel // by number
+	weights  [][]float64  // of the default type, by bottleneck and box
 	names    numbers
 	modules  numbers
 	limits   numbers
@@ -79,16 +81,16 @@ type flameTree struct {
 }
 
 type flameBox struct {
-	name, module int32
-	parent       int32
-	inlined      bool
-	kernel       bool
-	below        []int32
+	flameLabel
+	parent int32
+	label  int32 // its number
+	kernel bool
+	below  []int32 // once settled
 }
 
-type flameKey struct {
-	parent, name, module int32
-	inlined              bool
+type flameLabel struct {
+	name, module int32
+	inlined      bool
 }
 
 // numbers gives strings numbers.
@@ -111,40 +113,54 @@ func (n *numbers) of(s string) int32 {
 }
 
 func newFlameTree(types int) *flameTree {
-	t := &flameTree{types: types, children: map[flameKey]int32{}, weights: map[uint64]float64{}}
-	t.add(flameKey{-1, t.names.of("all"), t.modules.of(""), false}, false)
+	t := &flameTree{types: types, children: map[uint64]int32{}, labels: map[flameLabel]int32{}}
+	t.child(-1, t.label("all", "", false), false)
 	return t
 }
 
-func (t *flameTree) add(k flameKey, kernel bool) int32 {
-	i := int32(len(t.boxes))
-	t.boxes = append(t.boxes, flameBox{name: k.name, module: k.module, parent: k.parent, inlined: k.inlined, kernel: kernel})
-	t.sums = append(t.sums, make([]float64, t.types)...)
-	t.children[k] = i
-	if k.parent >= 0 {
-		t.boxes[k.parent].below = append(t.boxes[k.parent].below, i)
+// label returns the number of a box's label.
+func (t *flameTree) label(name, module string, inlined bool) int32 {
+	is := flameLabel{t.names.of(name), t.modules.of(module), inlined}
+	n, ok := t.labels[is]
+	if !ok {
+		n = int32(len(t.labels))
+		t.labels[is] = n
+		t.list = append(t.list, is)
+	}
+	return n
+}
+
+// child returns the box with a label that stands on another one.
+func (t *flameTree) child(parent, label int32, kernel bool) int32 {
+	key := boxKey(parent, label)
+	i, ok := t.children[key]
+	if !ok {
+		i = int32(len(t.boxes))
+		t.boxes = append(t.boxes, flameBox{flameLabel: t.list[label], parent: parent, label: label, kernel: kernel})
+		for range t.types {
+			t.sums = append(t.sums, 0)
+		}
+		t.children[key] = i
 	}
 	return i
 }
 
-func (t *flameTree) child(parent int32, name, module string, inlined, kernel bool) int32 {
-	k := flameKey{parent, t.names.of(name), t.modules.of(module), inlined}
-	if i, ok := t.children[k]; ok {
-		return i
-	}
-	return t.add(k, kernel)
-}
+func boxKey(parent, label int32) uint64 { return uint64(uint32(parent))<<32 | uint64(label) }
 
-// fill adds the stacks to the tree. Values are those of the last boxes until all are there.
+// fullTree is how many boxes there are before those too narrow to be seen are left out.
+var fullTree = 1 << 16
+
+// fill adds the stacks to the tree. Values are those of the last boxes until all are there. Without
+// pieces, boxes that nobody sees are left out on the way: most stacks of a large recording are of one sample.
 func (t *flameTree) fill(p *Profile) Omission {
 	var left Omission
 	values := make([]float64, t.types)
 	var path []int32 // the boxes of the frames of the stack before
-	thread := int32(0)
+	thread, full := int32(0), fullTree
 	for s := range p.Stacks {
 		if path = path[:min(s.Same, len(path))]; len(path) == 0 {
 			if thread = 0; s.Thread != "" {
-				thread = t.child(0, clean(s.Thread), "", false, false)
+				thread = t.child(0, t.label(clean(s.Thread), "", false), false)
 			}
 		}
 		at := thread
@@ -152,7 +168,10 @@ func (t *flameTree) fill(p *Profile) Omission {
 			at = path[n-1]
 		}
 		for _, f := range s.Frames[len(path):] {
-			at = t.child(at, f.label(), clean(f.Module), f.Inlined, f.Kernel)
+			if f.tree != t {
+				f.tree, f.box = t, t.label(f.label(), clean(f.Module), f.Inlined)
+			}
+			at = t.child(at, f.box, f.Kernel)
 			path = append(path, at)
 		}
 		any := false
@@ -162,25 +181,35 @@ func (t *flameTree) fill(p *Profile) Omission {
 				values[i], any = v, true
 			}
 		}
+		if any {
+			t.count(at, values)
+			t.weigh(at, t.limits.of(clean(s.Bottleneck)), values[p.Default])
+		}
 		if p.Pieces != nil {
 			t.ends = append(t.ends, make([]int32, max(0, s.Number+1-len(t.ends)))...)
 			t.ends[s.Number] = at
-		}
-		if any {
-			t.count(at, values)
-			t.weights[uint64(at)<<32|uint64(t.limits.of(clean(s.Bottleneck)))] += values[p.Default]
+		} else if len(t.boxes) > full {
+			path = append(path, thread)
+			t.sweep(path)
+			thread, path = path[len(path)-1], path[:len(path)-1]
+			full = max(fullTree, 2*len(t.boxes))
 		}
 	}
 	for i := len(t.boxes) - 1; i > 0; i-- {
-		at := t.boxes[i].parent
-		t.count(at, t.sums[i*t.types:][:t.types])
-		for l := range t.limits.list {
-			if w := t.weights[uint64(i)<<32|uint64(l)]; w > 0 {
-				t.weights[uint64(at)<<32|uint64(l)] += w
-			}
-		}
+		t.pass(i)
 	}
 	return left
+}
+
+// pass adds the values of a box to the one that it stands on.
+func (t *flameTree) pass(i int) {
+	to := t.boxes[i].parent
+	t.count(to, t.sums[i*t.types:][:t.types])
+	for l, list := range t.weights {
+		if i < len(list) && list[i] > 0 {
+			t.weigh(to, int32(l), list[i])
+		}
+	}
 }
 
 func (t *flameTree) count(at int32, values []float64) {
@@ -190,8 +219,76 @@ func (t *flameTree) count(at int32, values []float64) {
 	}
 }
 
-// settle sorts the boxes above each other by name.
+// weigh adds to what a bottleneck has of a box.
+func (t *flameTree) weigh(at, limit int32, value float64) {
+	t.weights = append(t.weights, make([][]float64, max(0, int(limit)+1-len(t.weights)))...)
+	list := t.weights[limit]
+	if int(at) >= len(list) {
+		list = append(list, make([]float64, len(t.boxes)-len(list))...)
+		t.weights[limit] = list
+	}
+	list[at] += value
+}
+
+// sweep leaves out the boxes that are too narrow to be seen, so far. Their values are those of the boxes that they
+// stand on. Boxes that are open stay, and get their new numbers.
+func (t *flameTree) sweep(open []int32) {
+	own := slices.Clone(t.sums)
+	for i := len(t.boxes) - 1; i > 0; i-- {
+		t.count(t.boxes[i].parent, t.sums[i*t.types:][:t.types])
+	}
+	kept := make([]bool, len(t.boxes))
+	kept[0] = true
+	for _, i := range open {
+		kept[i] = true
+	}
+	for i := len(t.boxes) - 1; i > 0; i-- {
+		if kept[i] = kept[i] || t.wide(int32(i)); kept[i] {
+			kept[t.boxes[i].parent] = true
+		}
+	}
+	t.sums = own
+	for i := len(t.boxes) - 1; i > 0; i-- {
+		if !kept[i] {
+			t.pass(i)
+		}
+	}
+	clear(t.children)
+	moved, n := make([]int32, len(t.boxes)), 0
+	for i, b := range t.boxes {
+		if !kept[i] {
+			continue
+		}
+		if i > 0 {
+			b.parent = moved[b.parent]
+		}
+		moved[i], t.boxes[n] = int32(n), b
+		t.children[boxKey(b.parent, b.label)] = int32(n)
+		copy(t.sums[n*t.types:][:t.types], t.sums[i*t.types:])
+		for _, list := range t.weights {
+			if i < len(list) {
+				list[n] = list[i]
+			} else if n < len(list) {
+				list[n] = 0
+			}
+		}
+		n++
+	}
+	t.boxes, t.sums = t.boxes[:n], t.sums[:n*t.types]
+	for l, list := range t.weights {
+		t.weights[l] = list[:min(n, len(list))]
+	}
+	for k, i := range open {
+		open[k] = moved[i]
+	}
+}
+
+// settle has the boxes above each other in the order of their names.
 func (t *flameTree) settle() {
+	for i, b := range t.boxes[1:] {
+		below := &t.boxes[b.parent].below
+		*below = append(*below, int32(i+1))
+	}
 	for i := range t.boxes {
 		slices.SortFunc(t.boxes[i].below, func(a, b int32) int {
 			x, y := &t.boxes[a], &t.boxes[b]
@@ -214,9 +311,9 @@ func (t *flameTree) wide(i int32) bool {
 // limit returns the most frequent bottleneck of a box, by value.
 func (t *flameTree) limit(box int32) int32 {
 	best, most := int32(0), 0.0
-	for l := range t.limits.list {
-		if w := t.weights[uint64(box)<<32|uint64(l)]; w > most {
-			best, most = int32(l), w
+	for l, list := range t.weights {
+		if int(box) < len(list) && list[box] > most {
+			best, most = int32(l), list[box]
 		}
 	}
 	return best

@@ -208,7 +208,7 @@ func (x *pieces) lighten() {
 		case moved[b.parent] != b.parent: // in the others' already
 			moved[i] = moved[b.parent]
 		default:
-			moved[i] = x.child(b.parent, otherStacks, "", false, false)
+			moved[i] = x.child(b.parent, x.label(otherStacks, "", false), false)
 		}
 	}
 	for i, box := range x.ends {
