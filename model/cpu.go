@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -495,7 +496,8 @@ func (lib *library) near(s string) []string {
 			}
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(best), func(x, y string) int {
+	names := slices.Collect(maps.Keys(best))
+	sorting.Sort(names, func(x, y string) int {
 		return cmp.Or(cmp.Compare(best[x], best[y]), strings.Compare(x, y))
 	})
 	return names[:min(len(names), 3)]

@@ -442,12 +442,12 @@ func (l *Lines) Shared() []*Line {
 		for _, p := range x.Places {
 			p.Threads, p.CPUs, p.Nodes = len(p.tids), len(p.cpus), p.nodes.ints()
 		}
-		slices.SortFunc(x.Places, func(a, b *Place) int {
+		sorting.Sort(x.Places, func(a, b *Place) int {
 			return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.HITM()+b.Peer(), a.HITM()+a.Peer()), cmp.Compare(b.Records, a.Records), cmp.Compare(a.IP, b.IP), cmp.Compare(a.PID, b.PID))
 		})
 		list = append(list, x)
 	}
-	slices.SortFunc(list, func(a, b *Line) int {
+	sorting.Sort(list, func(a, b *Line) int {
 		return cmp.Or(cmp.Compare(b.HITM(), a.HITM()), cmp.Compare(b.Peer(), a.Peer()), cmp.Compare(b.Records, a.Records), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.PID, b.PID))
 	})
 	return list

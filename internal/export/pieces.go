@@ -7,8 +7,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // piecesSchema is the schema of the stacks of intervals.
@@ -158,7 +159,7 @@ func (x *pieces) together() bool {
 
 // added sorts cells, and adds up those of one place.
 func added(list []pieceCell) []pieceCell {
-	sort.Slice(list, func(i, j int) bool { return list[i].order(&list[j]) < 0 }) // slices.SortFunc would be 9 kB of code
+	sorting.Sort(list, func(a, b pieceCell) int { return a.order(&b) })
 	n := 0
 	for i := range list {
 		if n > 0 && list[n-1].order(&list[i]) == 0 {

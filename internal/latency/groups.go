@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Groups collect sampled loads by name: the level of the memory hierarchy, the function, or
@@ -129,6 +131,6 @@ func (g *Groups) ByCycles() []*Group {
 
 func (g *Groups) sorted(by func(a, b *Group) int) []*Group {
 	list := slices.Clone(g.list)
-	slices.SortFunc(list, func(a, b *Group) int { return cmp.Or(by(a, b), strings.Compare(a.Name, b.Name)) })
+	sorting.Sort(list, func(a, b *Group) int { return cmp.Or(by(a, b), strings.Compare(a.Name, b.Name)) })
 	return list
 }

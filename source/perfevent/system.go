@@ -109,7 +109,7 @@ func ReadSystem(root fs.FS) (*System, error) {
 			s.PMUs = append(s.PMUs, p)
 		}
 	}
-	slices.SortFunc(s.PMUs, func(a, b *PMU) int { return natural(a.Name, b.Name) })
+	sorting.Sort(s.PMUs, func(a, b *PMU) int { return natural(a.Name, b.Name) })
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Columns are the columns that Join adds, by the names that models know. Times
@@ -185,7 +186,7 @@ func (w *Watch) all() []*task {
 	for _, t := range w.tasks.live {
 		list = append(list, t)
 	}
-	slices.SortFunc(list, func(a, b *task) int { return a.tid - b.tid })
+	sorting.Sort(list, func(a, b *task) int { return a.tid - b.tid })
 	return list
 }
 

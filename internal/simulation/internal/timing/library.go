@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A library holds the code that processes execute, by file, with the sums of each
@@ -84,7 +85,9 @@ func (i *image) windowed() []*instruction {
 
 // sorted returns the instructions by address.
 func (i *image) sorted() []*instruction {
-	return slices.SortedFunc(maps.Values(i.at), func(a, b *instruction) int { return cmp.Compare(a.addr, b.addr) })
+	list := slices.Collect(maps.Values(i.at))
+	sorting.Sort(list, func(a, b *instruction) int { return cmp.Compare(a.addr, b.addr) })
+	return list
 }
 
 // A codeFile has code: an [object.Object].
