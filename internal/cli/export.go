@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/collector"
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/recorded"
@@ -58,9 +57,6 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 		return usageError("--top, --expand and --interval are not for %s", c.format)
 	case format.Binary && c.output == "" && isTerminal(a.out):
 		return usageError("--format %s is not text: -o FILE", c.format)
-	}
-	if format.Names && (by.Code == counts.Line || by.Code == counts.Instruction) {
-		by.Code = counts.Function // what has the same name is together anyway
 	}
 	filter, err := f.filter.filter()
 	if err != nil {

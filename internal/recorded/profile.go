@@ -83,8 +83,8 @@ type stackReport struct {
 
 // Stacks returns the profile of the first recording. It must be closed.
 func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
-	if o.By == counts.Run {
-		o.By = counts.Function
+	if o.By == counts.Run || o.NoLines && (o.By == counts.Line || o.By == counts.Instruction) {
+		o.By = counts.Function // with names alone, places of one function are together anyway
 	}
 	e := &stackReport{event: o.Event, memory: o.Memory, calls: o.Calls, noLines: o.NoLines, placeReport: placeReport{Recordings: r, file: r.Names[0],
 		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols, Interval: o.Interval}}}
