@@ -3,8 +3,8 @@ package sorting
 
 import "sort"
 
-// Sort sorts like slices.SortFunc. It is somewhat slower, and has some hundred bytes of code for each type of
-// element, in place of 7 kB.
+// Sort sorts like slices.SortFunc. It is somewhat slower, and has some hundred bytes of code for a type of
+// element. That has 7 kB.
 func Sort[T any](list []T, compare func(a, b T) int) {
 	sort.Slice(list, func(i, j int) bool { return compare(list[i], list[j]) < 0 })
 }
