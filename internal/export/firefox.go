@@ -29,7 +29,7 @@ const (
 // Values that are not known are left out.
 func Firefox(w io.Writer, p *Profile) (Omission, error) {
 	f := &firefox{out: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, branches: map[firefoxStack]int32{},
-		frames: map[firefoxFrame]int32{}, funcs: map[firefoxFunc]int32{}}
+		frames: map[firefoxFrame]int32{}, funcs: map[firefoxFunc]int32{}, empty: []*Frame{{}}}
 	f.limits.of("Other") // the viewer wants it first
 	f.out.text(`{"libs":[],"threads":[`)
 	for i := range p.Types {
@@ -56,6 +56,7 @@ type firefox struct {
 	parents  []int32                // of branches
 	path     []int32                // the stacks of the stack at hand and of its callers
 	known    int                    // how many of them the next stack has as well
+	empty    []*Frame               // the frame of stacks without one
 	frames   map[firefoxFrame]int32 // those with a bottleneck
 	rows     []firefoxRow
 	funcs    map[firefoxFunc]int32
@@ -202,14 +203,11 @@ func (f *firefox) collect(p *Profile, typ int) ([]*firefoxThread, float64) {
 	return list, total
 }
 
-// noFrame is the frame of stacks without one.
-var noFrame = []*Frame{{}}
-
 // stack returns the row of a stack.
 func (f *firefox) stack(s *Stack) int32 {
 	frames := s.Frames
 	if len(frames) == 0 {
-		frames = noFrame
+		frames = f.empty
 	}
 	last := len(frames) - 1 // its row depends on the bottleneck
 	f.path = f.path[:min(f.known, last)]
