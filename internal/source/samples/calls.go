@@ -1,6 +1,8 @@
 package samples
 
 import (
+	"runtime"
+
 	"github.com/cyclestack/cyclestack/counts"
 )
 
@@ -114,6 +116,7 @@ func (b *callTable) drain() {
 		}
 	}
 	b.take()
+	runtime.GC() // further callchains need memory
 }
 
 // take adds the stacks to the table. They are given up.
