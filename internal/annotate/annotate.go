@@ -70,6 +70,8 @@ type Options struct {
 	Branches *flow.Branches
 	Relative bool
 	Window   int // the distance of near instructions; 0 is flow.Skid
+	// Spare is a code of the same listing, with instructions, whose memory may be used again; or nil.
+	Spare *Code
 	// LoopsOnly leaves out the figures of instructions, lines and blocks, and what is hidden.
 	LoopsOnly bool
 }
@@ -94,6 +96,8 @@ type Code struct {
 	// Executions says how the executions of blocks were found; "" if they are not known.
 	Executions string
 	Relative   bool // only their proportions are known
+
+	rowsOf [][]int // by instruction: rows of the table that New was given
 }
 
 // A Part is the counts of an instruction, a line, a block or a loop. The parts of
@@ -170,6 +174,14 @@ func New(t *counts.Table, l *Listing, o Options) (*Code, error) {
 		return nil, fmt.Errorf("annotate: column %d of %d", max(o.Clock, o.Retired), len(t.Columns))
 	}
 	c := &Code{Listing: l, Clock: o.Clock, Retired: o.Retired}
+	if o.Spare != nil && l.Graph != nil {
+		c.Parts, c.Lines, c.Blocks, c.rowsOf = o.Spare.Parts, o.Spare.Lines, o.Spare.Blocks, o.Spare.rowsOf
+		clear(c.Parts)
+		clear(c.rowsOf)
+		for i := range c.Lines {
+			c.Lines[i].Part = Part{}
+		}
+	}
 	b := &builder{Code: c, o: o, from: t}
 	b.rows()
 	b.gather()
@@ -181,12 +193,31 @@ func New(t *counts.Table, l *Listing, o Options) (*Code, error) {
 	return c, nil
 }
 
+// Short returns the code without blocks, scopes of the table, and instructions and lines without counts.
+// It shares no memory with what Options.Spare overwrites.
+func (c *Code) Short() *Code {
+	own, out := *c.Listing, *c
+	own.Insts = nil
+	out.Listing, out.Parts, out.Lines, out.Blocks, out.rowsOf = &own, nil, nil, nil, nil
+	for i := range c.Parts {
+		if c.Parts[i].Row > 0 {
+			own.Insts, out.Parts = append(own.Insts, c.Insts[i]), append(out.Parts, c.Parts[i])
+		}
+	}
+	for _, l := range c.Lines {
+		if l.Insts = nil; l.Row > 0 {
+			out.Lines = append(out.Lines, l)
+		}
+	}
+	c.Table.Layout = &counts.Layout{Columns: c.Table.Columns}
+	return &out
+}
+
 // A builder makes a Code.
 type builder struct {
 	*Code
 	o       Options
 	from    *counts.Table
-	rowsOf  [][]int   // by instruction: rows of from
 	one     []float64 // by column: the variance where there is no sample
 	binding *account.Binding
 	reuse   *account.Account
@@ -216,7 +247,9 @@ func (b *builder) rows() {
 		}
 		sorting.Stable(b.Insts, func(x, y Inst) int { return cmp.Compare(x.Addr, y.Addr) })
 	}
-	b.rowsOf = make([][]int, len(b.Insts))
+	if b.rowsOf == nil {
+		b.rowsOf = make([][]int, len(b.Insts))
+	}
 	within := 0
 	for addr, rows := range at {
 		i := b.instAt(addr)
@@ -276,7 +309,9 @@ func (b *builder) gather() {
 		return len(sums) - 1
 	}
 	b.Whole.Row = add(b.scope(counts.Function, b.Function, b.Start), func() []int { return slices.Concat(b.rowsOf...) })
-	b.Parts = make([]Part, len(b.Insts))
+	if b.Parts == nil {
+		b.Parts = make([]Part, len(b.Insts))
+	}
 	for i, rows := range b.rowsOf {
 		if len(rows) > 0 {
 			b.Parts[i].Row = add(b.scope(counts.Instruction, fmt.Sprintf("%#x", b.Insts[i].Addr), b.Insts[i].Addr), func() []int { return rows })
@@ -339,6 +374,21 @@ func (b *builder) of(insts []int) []int {
 }
 
 func (b *builder) lines(add adder) {
+	if b.Lines == nil {
+		b.findLines()
+	}
+	for n := range b.Lines {
+		l := &b.Lines[n]
+		if rows := func() []int { return b.of(l.Insts) }; len(rows()) > 0 {
+			s := b.scope(counts.Line, fmt.Sprintf("%s:%d", l.File, l.Line), b.Insts[l.Insts[0]].Addr)
+			s.Code.File, s.Code.Line = l.File, l.Line
+			l.Row = add(s, rows)
+		}
+	}
+}
+
+// findLines finds the lines of the instructions.
+func (b *builder) findLines() {
 	type key struct {
 		file string
 		line int
@@ -354,14 +404,6 @@ func (b *builder) lines(add adder) {
 		}
 		b.Lines[n].Insts = append(b.Lines[n].Insts, i)
 	}
-	for n := range b.Lines {
-		l := &b.Lines[n]
-		if rows := func() []int { return b.of(l.Insts) }; len(rows()) > 0 {
-			s := b.scope(counts.Line, fmt.Sprintf("%s:%d", l.File, l.Line), b.Insts[l.Insts[0]].Addr)
-			s.Code.File, s.Code.Line = l.File, l.Line
-			l.Row = add(s, rows)
-		}
-	}
 }
 
 func (b *builder) blocks(add adder) {
@@ -369,11 +411,12 @@ func (b *builder) blocks(add adder) {
 		return
 	}
 	first := 0
+	b.Blocks = slices.Grow(b.Blocks[:0], len(b.Graph.Blocks))
 	for n := range b.Graph.Blocks {
 		size := len(b.Graph.Blocks[n].Insts)
 		block := Block{First: first, Last: first + size - 1, Executions: flow.Unknown}
 		first += size
-		if rows := func() []int { return b.of(span(block.First, block.Last)) }; len(rows()) > 0 {
+		if rows := func() []int { return slices.Concat(b.rowsOf[block.First : block.Last+1]...) }; len(rows()) > 0 {
 			block.Row = add(b.scope(counts.Instruction, fmt.Sprintf("block %d", n), b.Insts[block.First].Addr), rows)
 		}
 		b.Blocks = append(b.Blocks, block)

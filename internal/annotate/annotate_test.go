@@ -35,6 +35,7 @@ type fixture struct {
 	bare    bool // without code
 	exact   []bool
 	stacks  []flow.Branch // the branches of a sample's stack, the last one first
+	spare   *annotate.Code
 }
 
 // straight is a function of n instructions that ends with a return.
@@ -109,7 +110,7 @@ func (f *fixture) annotate(t testing.TB) *annotate.Code {
 		}
 		l.Graph = flow.NewGraph(code, nil)
 	}
-	o := annotate.Options{Method: method, Clock: cycles, Retired: retired, Exact: f.exact}
+	o := annotate.Options{Method: method, Clock: cycles, Retired: retired, Exact: f.exact, Spare: f.spare}
 	if f.stacks != nil {
 		o.Branches, o.Relative = flow.NewBranches(l.Graph), true
 		o.Branches.Add(f.stacks, 1)
@@ -430,4 +431,32 @@ func ExampleNew() {
 	// 0xc nop 75 %
 	// 0x1c nop 25 %
 	// loop: 75 %
+}
+
+// TestSpare: the memory of another code makes no difference, and what was short of it stays.
+func TestSpare(t *testing.T) {
+	first := straight(30).loop(5, 25).sample(2, cycles, 3).sample(14, cycles, 1).sample(14, misses, 2)
+	second := straight(30).loop(5, 25).sample(7, cycles, 5).sample(28, misses, 2)
+	want, one := second.annotate(t), first.annotate(t)
+	parts := func(c *annotate.Code) string {
+		return fmt.Sprintf("%+v %+v %+v %+v %+v", c.Whole, c.Parts, c.Lines, c.Blocks, c.Loops) // some of it is NaN
+	}
+	short := one.Short()
+	was := parts(short)
+	second.spare = one
+	if parts(second.annotate(t)) != parts(want) {
+		t.Error("the memory of another code makes a difference")
+	}
+	if parts(short) != was {
+		t.Error("a short code has changed")
+	}
+	whole := first.annotate(t)
+	if len(short.Parts) != 2 || len(short.Insts) != 2 || len(short.Lines) != 2 || short.Blocks != nil {
+		t.Fatalf("%d instructions, %d lines, %d blocks", len(short.Parts), len(short.Lines), len(short.Blocks))
+	}
+	for i, inst := range []int{2, 14} {
+		if short.Insts[i].Addr != whole.Insts[inst].Addr || fmt.Sprint(short.Parts[i]) != fmt.Sprint(whole.Parts[inst]) || short.Lines[i].Line != whole.Insts[inst].Line {
+			t.Errorf("instruction %d: %+v, %+v", inst, short.Insts[i], short.Lines[i])
+		}
+	}
 }

@@ -100,7 +100,10 @@ func (n *annotator) intervalsOf(t *counts.Table, x *Annotated) ([]render.CodeInt
 		if err != nil {
 			return nil, fault.Inputf("%s: %w", n.file, err)
 		}
-		list = append(list, render.CodeInterval{Start: start, Duration: t.Scopes[of[0]].Duration, Code: code})
+		opts.Spare = code
+		short := code.Short()
+		short.Account = x.Code.Code.Account // each has much of its own, and only the model is needed
+		list = append(list, render.CodeInterval{Start: start, Duration: t.Scopes[of[0]].Duration, Code: short})
 	}
 	sorting.Stable(list, func(x, y render.CodeInterval) int { return cmp.Compare(x.Start, y.Start) })
 	return list, nil

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -31,6 +33,9 @@ const annotatedMost, annotatedLongest = 10, 256 << 10
 // Limits of a page's stacks: bytes while they are read, and calls. Much lighter ones cannot be seen.
 const stacksMemory, stacksCalls = 48 << 20, 1 << 17
 
+// intervalsMost is how many intervals of samples a page has at most. A screen is hardly wider.
+const intervalsMost = 1000
+
 // Page writes a page of the only recording: its account, and where they can be made, those
 // of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
 // named with the reason.
@@ -39,7 +44,7 @@ func (r *Recordings) Page(w io.Writer, o *PageOptions) error {
 	p.samples = r.HasSamples(p.file)
 	var err error
 	if p.samples || p.simulated() {
-		err = r.Places(&o.Places, func(bool) (report.Writer, error) { return p.page, nil })
+		err = r.Places(&o.Places, func(bool) (report.Writer, error) { return &scopes{p.page, p.whole}, nil })
 	} else {
 		err = r.Accounts(p.page, 0, resolve.Request{})
 	}
@@ -47,6 +52,7 @@ func (r *Recordings) Page(w io.Writer, o *PageOptions) error {
 		return err
 	}
 	if !p.stream() {
+		p.widen()
 		p.rest()
 	}
 	if err := p.page.About(web.About{Version: o.Version, Command: o.Command, Left: p.left}); err != nil {
@@ -65,8 +71,31 @@ type pageReport struct {
 	first   *samples.Reader // that has read the recording by function; nil if it is to be read again
 	hot     []*counts.Code  // the hotspots whose code is in the page
 
-	spans int // how many intervals there are
-	left  []web.Left
+	seconds  float64       // that the recording has; NaN if that is not known
+	interval time.Duration // see [PlaceOptions]
+	spans    int           // how many intervals there are
+	left     []web.Left
+}
+
+// whole notes how long the recording is.
+func (p *pageReport) whole(a *account.Account) {
+	if a.Scope.Kind == counts.Run {
+		p.seconds = a.Duration
+	}
+}
+
+// widen puts neighbouring intervals together where there would be too many for a page. A first and a
+// last may be parts of one.
+func (p *pageReport) widen() {
+	p.interval = p.o.Places.Interval
+	n := math.Ceil(p.seconds / p.interval.Seconds() / (intervalsMost - 2))
+	if p.interval <= 0 || !(n > 1) || n > float64(math.MaxInt64/p.interval) {
+		return
+	}
+	p.interval *= time.Duration(n)
+	why := fmt.Sprintf("intervals are of %g ms: a page shows at most %d", p.interval.Seconds()*1e3, intervalsMost)
+	p.left = append(p.left, web.Left{View: fmt.Sprintf("intervals of %g ms", p.o.Places.Interval.Seconds()*1e3), Why: why})
+	fmt.Fprintf(p.page.Plain(), "  note    %s\n", why)
 }
 
 func (p *pageReport) simulated() bool {
@@ -152,7 +181,7 @@ func (p *pageReport) places(w io.Writer, see func(*account.Account), kinds ...co
 // placesTo passes the accounts of places to a writer.
 func (p *pageReport) placesTo(to report.Writer, kinds ...counts.Kind) error {
 	o := p.o.Places
-	o.Split, o.All, o.Next = SplitBy(kinds...), true, nil
+	o.Split, o.All, o.Next, o.Interval = SplitBy(kinds...), true, nil, p.interval
 	return p.Recordings.Places(&o, func(bool) (report.Writer, error) { return to, nil })
 }
 
@@ -205,7 +234,7 @@ func (p *pageReport) stacks() {
 	var intervals bytes.Buffer
 	var written export.PiecesWritten
 	p.add("stacks", func(w io.Writer) error {
-		s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline, Memory: stacksMemory, Calls: stacksCalls, Intervals: true, Interval: p.o.Places.Interval})
+		s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline, Memory: stacksMemory, Calls: stacksCalls, Intervals: true, Interval: p.interval})
 		if err != nil {
 			return err
 		}
@@ -249,7 +278,7 @@ func (p *pageReport) code() {
 	if len(p.hot) == 0 {
 		return
 	}
-	list, err := p.AnnotateAll(AnnotateOptions{Symbols: p.o.Places.Symbols, first: p.first, Longest: annotatedLongest, Intervals: p.spans > 1, Interval: p.o.Places.Interval}, p.hot)
+	list, err := p.AnnotateAll(AnnotateOptions{Symbols: p.o.Places.Symbols, first: p.first, Longest: annotatedLongest, Intervals: p.spans > 1, Interval: p.interval}, p.hot)
 	for i, c := range p.hot {
 		view, failed := "code of "+c.Module+":"+c.Function, err
 		if err == nil {

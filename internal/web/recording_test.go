@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -10,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -162,4 +165,60 @@ func text(t *testing.T, what string, data []byte) {
 			return
 		}
 	}
+}
+
+// TestManyIntervals: a page puts neighbouring intervals together where there are too many, and says so.
+// All else is as if longer ones were asked for.
+func TestManyIntervals(t *testing.T) {
+	t.Parallel()
+	args := []string{"--sysroot", "examples/functions", "examples/levels.data"}
+	short := htmlOf(t, "report", append([]string{"--interval", "10us"}, args...)...)
+	const why = "intervals are of 0.05 ms: a page shows at most 1000"
+	if !bytes.Contains(short, []byte("  note    "+why+"\n</pre>")) {
+		t.Error("the text does not say that intervals are together")
+	}
+	got, want := documentsIn(t, short), documentsIn(t, htmlOf(t, "report", append([]string{"--interval", "50us"}, args...)...))
+	last := len(want) - 1 // it says what the page lacks
+	if !slices.Equal(got[:len(got)-1], want[:last]) {
+		t.Errorf("%d documents differ from the %d of longer intervals", len(got), len(want))
+	}
+	intervals := 0
+	for _, d := range want {
+		if strings.HasPrefix(d, `{"schema":"cyclestack.account/v1"`) {
+			intervals = max(intervals, strings.Count(d, `"kind":"interval"`))
+		}
+	}
+	if intervals < 300 || intervals > 1000 {
+		t.Errorf("%d intervals", intervals)
+	}
+	tab := open(t, testbrowser.New(t), short)
+	var opened float64
+	tab.Eval(`performance.measure("open", {start: 0, end: cyclestack.opened}).duration`, &opened)
+	t.Logf("%d intervals, %.1f MB: opened in %.0f ms", intervals, float64(len(short))/1e6, opened)
+	if text := tab.Text("#trust"); !strings.Contains(text, why) {
+		t.Errorf("the page does not say that intervals are together: %s", text)
+	}
+	selected(tab, 3, 5)
+	if text := tab.Text("#what"); !strings.Contains(text, "of the 3 selected intervals") {
+		t.Errorf("a selection: %s", text)
+	}
+}
+
+// documentsIn returns the documents in a page, without a browser.
+func documentsIn(t *testing.T, html []byte) (list []string) {
+	t.Helper()
+	const begin, end = `<script class="document" type="application/octet-stream">`, "</script>"
+	for _, part := range strings.Split(string(html), begin)[1:] {
+		coded, _, _ := strings.Cut(part, end)
+		r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(coded)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(text))
+	}
+	return list
 }
