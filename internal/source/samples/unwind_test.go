@@ -216,7 +216,7 @@ func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string
 	found := map[string]int{}
 	for i := range here {
 		kind, at := stackKind(here[i], peer[i])
-		if found[kind]++; kind == endsEarlier && strings.HasPrefix(peer[i][at-1].module, "[kernel") {
+		if found[kind]++; kind == endsEarlier && at > 0 && strings.HasPrefix(peer[i][at-1].module, "[kernel") {
 			found[endsInKernel]++
 		}
 		if kind == different && found[kind] < 4 && (perf || at == 0) {
