@@ -69,12 +69,15 @@ func play(role []string) {
 		time.Sleep(time.Minute)
 	case "sleep":
 		time.Sleep(time.Duration(arg(1)) * time.Millisecond)
-	case "idle": // threads that sleep, of a process that waits
+	case "idle": // idle K [N]: K threads that sleep, of a process that waits, and then spins
 		for range arg(1) {
 			go func() { runtime.LockOSThread(); time.Sleep(time.Hour) }()
 		}
 		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
+		if len(role) > 2 {
+			spin(arg(2))
+		}
 	}
 }
 
