@@ -61,10 +61,10 @@ type firefox struct {
 	rows     []firefoxRow
 	funcs    map[firefoxFunc]int32
 	table    []firefoxFunc
-	limits   numbers // subcategories
-	texts    numbers
-	modules  numbers
-	files    numbers
+	limits   numbers[string] // subcategories
+	texts    numbers[string]
+	modules  numbers[string]
+	files    numbers[string]
 }
 
 // firefoxBlock is the number of stacks in a block. Blocks are not copied when the table grows.
@@ -293,7 +293,7 @@ func (f *firefox) frame(key firefoxFrame) int32 {
 
 // shared writes the tables.
 func (f *firefox) shared() {
-	for _, n := range []*numbers{&f.modules, &f.files} {
+	for _, n := range []*numbers[string]{&f.modules, &f.files} {
 		for _, s := range n.list {
 			f.texts.of(s)
 		}

@@ -71,12 +71,11 @@ type flameTree struct {
 	boxes    []flameBox
 	sums     []float64        // by box and type: of it and, in the end, of all boxes above it
 	children map[uint64]int32 // boxes, by the one they stand on and the number of their label
-	labels   map[flameLabel]int32
-	list     []flameLabel // by number
-	weights  [][]float64  // of the default type, by bottleneck and box
-	names    numbers
-	modules  numbers
-	limits   numbers
+	labels   numbers[flameLabel]
+	weights  [][]float64 // of the default type, by bottleneck and box
+	names    numbers[string]
+	modules  numbers[string]
+	limits   numbers[string]
 	ends     []int32 // the last boxes of stacks by their number, for pieces
 }
 
@@ -93,41 +92,34 @@ type flameLabel struct {
 	inlined      bool
 }
 
-// numbers gives strings numbers.
-type numbers struct {
-	index map[string]int32
-	list  []string
+// numbers gives what is met its numbers, such as texts.
+type numbers[K comparable] struct {
+	index map[K]int32
+	list  []K
 }
 
-func (n *numbers) of(s string) int32 {
-	i, ok := n.index[s]
+func (n *numbers[K]) of(what K) int32 {
+	i, ok := n.index[what]
 	if !ok {
 		if n.index == nil {
-			n.index = map[string]int32{}
+			n.index = map[K]int32{}
 		}
 		i = int32(len(n.list))
-		n.index[s] = i
-		n.list = append(n.list, s)
+		n.index[what] = i
+		n.list = append(n.list, what)
 	}
 	return i
 }
 
 func newFlameTree(types int) *flameTree {
-	t := &flameTree{types: types, children: map[uint64]int32{}, labels: map[flameLabel]int32{}}
+	t := &flameTree{types: types, children: map[uint64]int32{}}
 	t.child(-1, t.label("all", "", false), false)
 	return t
 }
 
 // label returns the number of a box's label.
 func (t *flameTree) label(name, module string, inlined bool) int32 {
-	is := flameLabel{t.names.of(name), t.modules.of(module), inlined}
-	n, ok := t.labels[is]
-	if !ok {
-		n = int32(len(t.labels))
-		t.labels[is] = n
-		t.list = append(t.list, is)
-	}
-	return n
+	return t.labels.of(flameLabel{t.names.of(name), t.modules.of(module), inlined})
 }
 
 // child returns the box with a label that stands on another one.
@@ -136,7 +128,7 @@ func (t *flameTree) child(parent, label int32, kernel bool) int32 {
 	i, ok := t.children[key]
 	if !ok {
 		i = int32(len(t.boxes))
-		t.boxes = append(t.boxes, flameBox{flameLabel: t.list[label], parent: parent, label: label, kernel: kernel})
+		t.boxes = append(t.boxes, flameBox{flameLabel: t.labels.list[label], parent: parent, label: label, kernel: kernel})
 		for range t.types {
 			t.sums = append(t.sums, 0)
 		}
