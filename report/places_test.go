@@ -56,3 +56,52 @@ func TestJudgedByPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestManyIntervals writes more intervals than a screen has columns, one of them with all that was
+// counted. Its bar is the only one, whatever stands for its neighbours.
+func TestManyIntervals(t *testing.T) {
+	method, err := account.Load("generic", "generic", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		intervals, lines int
+		of               string
+	}{{100, 2, " each\n"}, {5000, 4, "18.00 s each, the largest of 18 intervals\n"}, {100000, 4, "358.0 s each, the largest of 358 intervals\n"}} {
+		scopes := []counts.Scope{counts.RunScope("all")}
+		for range tt.intervals {
+			scopes = append(scopes, counts.Scope{Kind: counts.Interval})
+		}
+		table := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: "task-clock"}}, Scopes: scopes})
+		for row := range scopes {
+			c := counts.Cell{State: counts.Counted}
+			if row == 0 || row == tt.intervals/2 {
+				c.Value, c.Samples = 1e9, 1000
+			}
+			*table.Cell(row, 0) = c
+		}
+		var out strings.Builder
+		w, err := report.New("tree", &out, report.Options{Layout: report.LayoutParts, Width: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.Begin(report.Header{CPU: method.CPU, Model: method.Model, Kind: "perf-data",
+			Profile: &report.Profile{By: []counts.Kind{counts.Interval}, Event: "task-clock", Samples: 1000, Places: tt.intervals}})
+		b := method.Bind(table.Layout)
+		for row := 0; err == nil && row <= tt.intervals; row++ {
+			a := b.Evaluate(table, account.Place{Self: row}, nil)
+			a.Start, a.Duration = float64(max(0, row-1)), 1
+			err = w.Account(a)
+		}
+		if err == nil {
+			err = w.End()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if n := strings.Count(text, " each"); n != tt.lines || strings.Count(text, tt.of) != n || strings.Count(text, "█") != 1 {
+			t.Errorf("%d intervals: %d lines, want %d\n%s", tt.intervals, n, tt.lines, text)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/page"
@@ -16,12 +17,14 @@ const (
 	sparksFrom = 8  // the least number of intervals with bars
 	rowsMost   = 60 // lines of intervals, more than that are not printed
 	sparkLabel = 30 // width of what stands before the bars
+	piecesMost = 4  // lines of bars for each node
 )
 
 // bars are the heights of a bar.
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// sparks writes the bars of all intervals, in pieces if they do not fit into a line.
+// sparks writes the bars of all intervals, in pieces if they do not fit into a line. Where the pieces
+// would be too many, a bar is the largest of some neighbours: a mean would hide what is short.
 func (p *profile) sparks() {
 	parts := p.lines[1:]
 	step := 0.0
@@ -29,28 +32,34 @@ func (p *profile) sparks() {
 		step = math.Max(step, parts[i].end-parts[i].start)
 	}
 	first := parts[0].start
-	at := func(l *profileLine) int { return int(math.Round((l.end-first)/step)) - 1 }
-	n := 0
+	last := first
 	for i := range parts {
-		n = max(n, at(&parts[i])+1)
+		last = math.Max(last, parts[i].end)
 	}
-	if n > sparksMost || !(step > 0) {
+	number := func(end float64) int { return max(1, int((end-first)/step+0.5)) - 1 }
+	if !((last-first)/step < math.MaxInt32) {
 		return
 	}
+	room := max(20, p.Width-sparkLabel)
+	each := number(last)/(piecesMost*room) + 1
+	n := number(last)/each + 1
 	series := func(of func(*profileLine) beat) []beat {
 		list := make([]beat, n)
 		for i := range list {
 			list[i].value = math.NaN()
 		}
 		for i := range parts {
-			list[max(0, at(&parts[i]))] = of(&parts[i])
+			list[number(parts[i].end)/each].largest(of(&parts[i]))
 		}
 		return list
 	}
-	room := max(20, p.Width-sparkLabel)
+	width, of := step*float64(each), ""
+	if each > 1 {
+		of = ", the largest of " + strconv.Itoa(each) + " intervals"
+	}
 	for from := 0; from < n; from += room {
 		to := min(n, from+room)
-		p.Out.WriteString(p.Paint(fmt.Sprintf("%-*s%s", sparkLabel, "", page.Trim(first+float64(from)*step)+" s, "+page.Duration(step)+" each"), faint) + "\n")
+		p.Out.WriteString(p.Paint(fmt.Sprintf("%-*s%s", sparkLabel, "", page.Trim(first+float64(from)*width)+" s, "+page.Duration(width)+" each"+of), faint) + "\n")
 		p.spark(p.parts.what(), series(func(l *profileLine) beat { return beat{l.part.Value, l.part.Reliable()} }), from, to, page.PercentOf)
 		for k, i := range p.columns {
 			p.spark(p.h.Model.Nodes[i].Name, series(func(l *profileLine) beat { return beat{l.cells[k].value, l.cells[k].st != dim} }), from, to,
@@ -70,8 +79,12 @@ type beat struct {
 	reliable bool
 }
 
-// sparksMost bounds how many intervals are drawn.
-const sparksMost = 1 << 14
+// largest makes a bar the larger of itself and another. A reliable one is larger than any other.
+func (b *beat) largest(o beat) {
+	if math.IsNaN(b.value) || o.reliable && !b.reliable || o.reliable == b.reliable && o.value > b.value {
+		*b = o
+	}
+}
 
 // spark writes one row of bars, from 0 to the largest reliable value. An interval
 // without a value has none, and one with an unreliable value has a dot.

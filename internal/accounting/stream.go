@@ -6,6 +6,7 @@ package accounting
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,10 +19,12 @@ import (
 
 // Options say which accounts a [Stream] makes. Every function may be nil.
 type Options struct {
-	By    counts.By // the scopes that have an account each
-	Files []string  // the recordings; none for live counts
-	Need  string    // what the command needs of a recording's scopes, if By is not the user's choice
-	SMT   bool      // the report is about the logical processors of cores
+	By counts.By // the scopes that have an account each
+	// Interval is how long intervals are, in seconds: shorter neighbours are added up.
+	Interval float64
+	Files    []string // the recordings; none for live counts
+	Need     string   // what the command needs of a recording's scopes, if By is not the user's choice
+	SMT      bool     // the report is about the logical processors of cores
 
 	// Live accounts are written at once, also those without a known node.
 	Live bool
@@ -56,6 +59,7 @@ type Stream struct {
 	gate  gate
 	seen  evidence
 	total *counts.Total
+	until float64 // where the interval in total is to end, in seconds since the recording's start
 
 	method  *resolve.Method
 	file    string // the recording of the tables in total
@@ -101,13 +105,17 @@ func (s *Stream) Add(m *resolve.Method, t *counts.Table, kind Kind, file string)
 			return err
 		}
 	}
+	middle := t.Start + t.Duration/2 // clocks have some noise
+	if s.total.Table() == nil {
+		s.until = (math.Floor(middle/s.Interval) + 1) * s.Interval
+	}
 	if err := s.total.Add(t); err != nil {
 		if s.Need != "" {
 			return fault.Inputf("%s: %v; %s", file, err, s.Need)
 		}
 		return fault.As(fault.Usage, &fault.OptionError{Option: "by", Value: Names(s.By), Err: fmt.Errorf("%s: %w", file, err)})
 	}
-	if s.By.Has(counts.Interval) {
+	if s.By.Has(counts.Interval) && !(middle+t.Duration < s.until) {
 		return s.Flush()
 	}
 	return nil

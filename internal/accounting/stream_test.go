@@ -2,6 +2,8 @@ package accounting
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -16,6 +18,7 @@ import (
 type log struct {
 	begun, ended int
 	labels       []string
+	seconds      []float64
 	notes        [][]counts.Note
 }
 
@@ -23,7 +26,7 @@ func (l *log) Begin(report.Header) error { l.begun++; return nil }
 func (l *log) End() error                { l.ended++; return nil }
 
 func (l *log) Account(a *account.Account) error {
-	l.labels, l.notes = append(l.labels, a.Label), append(l.notes, a.Notes)
+	l.labels, l.notes, l.seconds = append(l.labels, a.Label), append(l.notes, a.Notes), append(l.seconds, a.Duration)
 	return nil
 }
 
@@ -103,5 +106,32 @@ func TestNotes(t *testing.T) {
 	last := len(l.notes[0]) - 1
 	if l.notes[0][last].Text != "one" || l.notes[1][last].Text != "two" || l.notes[1][last-1].Text != "refined" {
 		t.Errorf("%q", l.notes)
+	}
+}
+
+// TestNeighbours: intervals shorter than asked are added up, as a clock with noise times them.
+func TestNeighbours(t *testing.T) {
+	m, table := clock(t, "task-clock")
+	for _, tt := range []struct {
+		of   float64 // seconds
+		want []float64
+	}{{0, []float64{1, 1, 1, 1, 1}}, {0.5, []float64{1, 1, 1, 1, 1}}, {1, []float64{1, 1, 1, 1, 1}}, {2, []float64{2, 2, 1}}, {3.5, []float64{3, 2}}, {60, []float64{5}}} {
+		var l log
+		s := New(&l, Options{Files: []string{"a"}, By: counts.By(0).With(counts.Interval), Interval: tt.of})
+		for i := range 5 {
+			table.Interval, table.Start, table.Duration = true, float64(i)*1.001-1e-4, 1.001
+			if err := s.Add(m, table, Kind{Name: "perf-stat-csv"}, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range l.seconds {
+			l.seconds[i] = math.Round(l.seconds[i])
+		}
+		if !slices.Equal(l.seconds, tt.want) {
+			t.Errorf("intervals of %g s: %g, want %g", tt.of, l.seconds, tt.want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (a *Agent) replay(ctx context.Context) error {
 		played := w.played
 		w.last = math.NaN()
 		recs := recorded.New(r, a.o.Replay)
-		err := errors.Join(recs.Accounts(w, counts.By(0).With(counts.Interval), resolve.Request{}), recs.Close())
+		err := errors.Join(recs.Accounts(w, counts.By(0).With(counts.Interval), resolve.Request{}, nil), recs.Close())
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -143,7 +143,7 @@ func (f *Flags) Accounts(w report.Writer, file, by string) error {
 		if recs.HasSamples(file) || o.Split.Code != counts.Run {
 			return recs.Places(o, func(bool) (report.Writer, error) { return w, nil })
 		}
-		return recs.Accounts(w, o.Split.Within, resolve.Request{Anywhere: true})
+		return recs.Accounts(w, o.Split.Within, resolve.Request{Anywhere: true}, nil)
 	})
 }
 

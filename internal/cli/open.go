@@ -172,7 +172,7 @@ func nothingText(e *accounting.NothingError) string {
 func recordedSuggestion(err error) string {
 	switch {
 	case errors.As(err, new(*recorded.SamplesError)):
-		return "; --top, --interval, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by " + strings.Join(placeNames(), ", ")
+		return "; --interval is for --by interval, and --top, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by " + strings.Join(placeNames(), ", ")
 	case errors.As(err, new(*recorded.MixtureError)):
 		return ": cyclestack diff compares them, and --together adds them up"
 	}

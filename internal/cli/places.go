@@ -34,7 +34,7 @@ func (f *placeFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
 	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
-	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: some twenty of the recording)")
+	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: of samples some twenty, of counts those recorded)")
 	flags.BoolVar(&f.noInline, "no-inline", false, "inlined calls are part of the function around them, and no functions")
 	flags.BoolVar(&f.children, "children", false, "functions with what they call, by their callchains")
 	flags.StringVar(&f.callers, "callers", "", "who calls the `FUNCTION`, with its share by caller")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,6 +116,9 @@ func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Spl
 	}
 	defer recs.Close()
 	recs.Kept = run
+	if slices.Contains(by.Kinds, counts.Interval) && !slices.ContainsFunc(files, recs.HasSamples) {
+		recs.Interval, f.interval = time.Duration(f.interval), 0
+	}
 	if c.format == web.Name && len(by.Kinds) == 0 && len(files) == 1 {
 		return a.page(c, f, recs, places)
 	}
@@ -203,7 +207,7 @@ func (a *app) accounts(c *common, recs *recorded.Recordings, want resolve.Reques
 		if err != nil {
 			return usageError("%v", err)
 		}
-		return recs.Accounts(w, by, want)
+		return recs.Accounts(w, by, want, nil)
 	}, recs.Names...)
 }
 

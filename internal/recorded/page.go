@@ -46,7 +46,7 @@ func (r *Recordings) Page(w io.Writer, o *PageOptions) error {
 	if p.samples || p.simulated() {
 		err = r.Places(&o.Places, func(bool) (report.Writer, error) { return &scopes{p.page, p.whole}, nil })
 	} else {
-		err = r.Accounts(p.page, 0, resolve.Request{})
+		err = r.Accounts(p.page, 0, resolve.Request{}, p.step)
 	}
 	if err != nil {
 		return err
@@ -72,6 +72,7 @@ type pageReport struct {
 	hot     []*counts.Code  // the hotspots whose code is in the page
 
 	seconds  float64       // that the recording has; NaN if that is not known
+	steps    int           // how many intervals of counts it has
 	interval time.Duration // see [PlaceOptions]
 	spans    int           // how many intervals there are
 	left     []web.Left
@@ -84,17 +85,29 @@ func (p *pageReport) whole(a *account.Account) {
 	}
 }
 
+// step notes a table of counts.
+func (p *pageReport) step(_ string, t *counts.Table) {
+	if t.Interval {
+		p.steps++
+		p.seconds = t.Start + t.Duration
+	}
+}
+
 // widen puts neighbouring intervals together where there would be too many for a page. A first and a
 // last may be parts of one.
 func (p *pageReport) widen() {
 	p.interval = p.o.Places.Interval
+	if p.steps > intervalsMost {
+		p.interval = max(p.interval, time.Duration(min(p.seconds, 1e9)*1e9)/time.Duration(p.steps))
+	}
 	n := math.Ceil(p.seconds / p.interval.Seconds() / (intervalsMost - 2))
 	if p.interval <= 0 || !(n > 1) || n > float64(math.MaxInt64/p.interval) {
 		return
 	}
+	short := p.interval.Seconds() * 1e3
 	p.interval *= time.Duration(n)
 	why := fmt.Sprintf("intervals are of %g ms: a page shows at most %d", p.interval.Seconds()*1e3, intervalsMost)
-	p.left = append(p.left, web.Left{View: fmt.Sprintf("intervals of %g ms", p.o.Places.Interval.Seconds()*1e3), Why: why})
+	p.left = append(p.left, web.Left{View: fmt.Sprintf("intervals of %g ms", short), Why: why})
 	fmt.Fprintf(p.page.Plain(), "  note    %s\n", why)
 }
 
@@ -221,8 +234,10 @@ func (p *pageReport) intervals(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	err = p.Accounts(&scopes{to, func(*account.Account) { n++ }}, counts.By(0).With(counts.Interval), resolve.Request{})
+	n, own := 0, p.Interval
+	p.Interval = p.interval
+	defer func() { p.Interval = own }()
+	err = p.Accounts(&scopes{to, func(*account.Account) { n++ }}, counts.By(0).With(counts.Interval), resolve.Request{}, nil)
 	if err == nil && n < 2 {
 		return errSame
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -29,6 +30,8 @@ type Recordings struct {
 	Head  func(*report.Header)     // completes the headers of documents; may be nil
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
 	Kept  *KeptRun                 // the run that the recording was kept of; nil for any other
+	// Interval is how long intervals of counts are: shorter neighbours are added up.
+	Interval time.Duration
 	// Progress, if it is not nil, is told how far a recording was read, as source.Recording has it.
 	Progress func(name string, read, size int64)
 	open     map[string]outcome
@@ -201,7 +204,7 @@ func (r *Recordings) publishedColumns() []counts.Column {
 
 // options are those of accounts.
 func (r *Recordings) options(by counts.By) accounting.Options {
-	return accounting.Options{By: by, Files: r.Names, Say: r.say, Head: r.head}
+	return accounting.Options{By: by, Files: r.Names, Interval: r.Interval.Seconds(), Say: r.say, Head: r.head}
 }
 
 func (r *Recordings) head(h *report.Header, _ *counts.Table) {
@@ -243,14 +246,14 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 	return nil
 }
 
-// Accounts writes the accounts of the recordings' tables.
-func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Request) error {
+// Accounts writes the accounts of the recordings' tables. It calls see with each table, unless that is nil.
+func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Request, see func(name string, t *counts.Table)) error {
 	o := r.options(by)
 	o.Anything = want.Anywhere && r.Choice.Model == "" && r.Choice.Nodes == ""
 	if by == 0 && r.Kept != nil && r.Kept.Samples != "" {
 		o.Refine = r.sampled
 	}
-	_, err := r.accounts(accounting.New(w, o), want, nil, nil)
+	_, err := r.accounts(accounting.New(w, o), want, nil, see)
 	return err
 }
 
