@@ -3,6 +3,8 @@ package model
 import (
 	"reflect"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A namedTable is merged with the one of the same name in the file that is
@@ -85,7 +87,7 @@ func (f *modelFile) dropDuplicates(faults *Errors) {
 // name: these are reported where the table is built.
 func firstOfName[T any, P namedTable[T]](kind string, tables []T, faults *Errors) []T {
 	first := make(map[string]int, len(tables))
-	return slices.DeleteFunc(tables, func(table T) bool {
+	return sorting.Delete(tables, func(table T) bool {
 		t := P(&table)
 		name := t.id()
 		line, again := first[name]

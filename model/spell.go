@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -125,7 +124,7 @@ func (c *Catalogue) Candidates(events []string) (names []string, known int, err 
 		}
 		known = max(known, n)
 	}
-	all = slices.DeleteFunc(all, func(x candidate) bool { return x.known < known })
+	all = sorting.Delete(all, func(x candidate) bool { return x.known < known })
 	sorting.Stable(all, func(a, b candidate) int {
 		return cmp.Compare(order(a.method, b.method), 0)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -131,7 +132,7 @@ func (t *nodeDiff) rows() []diffRow {
 }
 
 func (t *nodeDiff) below(rows []diffRow, depth int, nodes []int, parent *account.Change) []diffRow {
-	shown := slices.DeleteFunc(slices.Clone(nodes), func(i int) bool {
+	shown := sorting.Delete(slices.Clone(nodes), func(i int) bool {
 		return math.IsNaN(t.d.Nodes[i].Delta) || !t.visible(i)
 	})
 	slices.SortStableFunc(shown, func(i, j int) int {
@@ -281,7 +282,7 @@ func (t *diffWriter) doubts() []string {
 
 // builds are the notes that are about other builds, or the others.
 func (h *DiffHeader) builds(other bool) []counts.Note {
-	return slices.DeleteFunc(slices.Clone(h.Notes), func(n counts.Note) bool { return (n.Kind == counts.NoteOtherBuild) != other })
+	return sorting.Delete(slices.Clone(h.Notes), func(n counts.Note) bool { return (n.Kind == counts.NoteOtherBuild) != other })
 }
 
 // doubts says which sides are mostly unexplained: their parts add up to less than half.

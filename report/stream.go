@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -171,7 +172,7 @@ func (s *streamWriter) prepare(a *account.Account) (changed bool) {
 	}
 	if s.nodes.addKnown(a) {
 		s.nodes.order()
-		s.missing = slices.DeleteFunc(s.missing, func(m jsonMissing) bool {
+		s.missing = sorting.Delete(s.missing, func(m jsonMissing) bool {
 			return slices.ContainsFunc(s.nodes.nodes, func(i int) bool { return a.Model().Nodes[i].Path == m.Node })
 		})
 		changed = true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/source/cgroupfs"
 )
 
@@ -238,8 +239,8 @@ func (t *table) replace(now time.Time, since time.Duration) {
 		}
 		return 0
 	}
-	slices.SortFunc(inside, byRate)
-	slices.SortFunc(outside, byRate)
+	sorting.Sort(inside, byRate)
+	sorting.Sort(outside, byRate)
 	for len(inside) > t.most { // the settings allow fewer now
 		last := len(inside) - 1
 		inside[last].leaves = now

@@ -18,6 +18,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/sampled"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -139,7 +140,7 @@ func (a *Agent) shares(p *export.Profile) (list []*share) {
 		}
 		of.weight += max(0, s.Values[p.Default])
 	}
-	slices.SortFunc(list, func(x, y *share) int {
+	sorting.Sort(list, func(x, y *share) int {
 		return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(labelText(x.labels), labelText(y.labels)))
 	})
 	if len(list) > sharesMost {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A kernel is one way of moving data.
@@ -31,7 +33,7 @@ func (m *mover) kernels() []kernel {
 		{"triad", false, 3, m.triad},
 		{"triad", true, 3, m.triadStream},
 	}
-	return slices.DeleteFunc(all, func(k kernel) bool { return k.run == nil })
+	return sorting.Delete(all, func(k kernel) bool { return k.run == nil })
 }
 
 // threadBytes is the memory of a thread, divided among the arrays of a kernel. chunkBytes is
@@ -394,7 +396,7 @@ func summary(l load, moments []moment, clock tally) Loaded {
 	var latencies []float64
 	if len(rates) >= keptBest {
 		full := 0.85 * rates[len(rates)-keptBest]
-		rates = slices.DeleteFunc(rates, func(r float64) bool { return r < full })
+		rates = sorting.Delete(rates, func(r float64) bool { return r < full })
 		for _, m := range moments {
 			if m.rate >= full && (m.rate > 0 || l.threads == 0) {
 				latencies = append(latencies, m.ns)

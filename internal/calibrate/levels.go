@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // How level ground is recognised on a curve: see findGrounds.
@@ -201,7 +203,7 @@ func cachePoint(points []Point, first bool) Point {
 
 // certain returns the points whose uncertainty is at most a share, or too small to matter.
 func certain(points []Point, most float64) []Point {
-	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.uncertainty() > max(most, certainEnough) })
+	return sorting.Delete(slices.Clone(points), func(p Point) bool { return p.uncertainty() > max(most, certainEnough) })
 }
 
 // typicalPoint is the point that has the typical latency.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -215,7 +215,7 @@ func (r *roofline) End() error {
 		return fmt.Errorf("--format roofline: there is no point to draw: %s", cmp.Or(r.why, "there are no accounts"))
 	}
 	flop := r.points[0].flop
-	r.points = slices.DeleteFunc(r.points, func(p point) bool { return p.flop != flop })
+	r.points = sorting.Delete(r.points, func(p point) bool { return p.flop != flop })
 	_, err := io.WriteString(r.w, r.draw())
 	return err
 }

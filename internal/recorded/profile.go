@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source"
@@ -108,7 +109,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	}
 	notes := slices.Concat(e.stacks.Table().Notes, e.stacks.Notes())
 	// That a filter leaves something out is what it was asked to do.
-	notes = slices.DeleteFunc(notes, func(n counts.Note) bool { return n.Kind == counts.NoteFiltered })
+	notes = sorting.Delete(notes, func(n counts.Note) bool { return n.Kind == counts.NoteFiltered })
 	return &StackProfile{p, notes, e.stacks}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -215,6 +214,6 @@ func (f *Functions) bound() {
 		return
 	}
 	for k := range f.out.List {
-		f.out.List[k].Rows = slices.DeleteFunc(f.out.List[k].Rows, func(r functionsRow) bool { return !keep[r.function] })
+		f.out.List[k].Rows = sorting.Delete(f.out.List[k].Rows, func(r functionsRow) bool { return !keep[r.function] })
 	}
 }

@@ -1,6 +1,7 @@
 package perfdata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // TableOptions are what a [TableReader] makes of a file.
@@ -328,8 +330,10 @@ func (r *Reader) lost(s *Stats) int64 {
 // unknownTypes lists the types that are not known, the first of them.
 func (s *Stats) unknownTypes() string {
 	const most = 4
+	types := slices.Collect(maps.Keys(s.Records))
+	sorting.Sort(types, cmp.Compare)
 	var list []string
-	for _, t := range slices.Sorted(maps.Keys(s.Records)) {
+	for _, t := range types {
 		if t != otherTypes && !t.known() {
 			list = append(list, t.String())
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/peers"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // The names of the schemas.
@@ -234,7 +235,7 @@ func (r *Reader) leaveTimes(a *account) {
 		return
 	}
 	before := len(a.Counts)
-	a.Counts = slices.DeleteFunc(a.Counts, func(c count) bool { return c.Event == "user_time" || c.Event == "system_time" })
+	a.Counts = sorting.Delete(a.Counts, func(c count) bool { return c.Event == "user_time" || c.Event == "system_time" })
 	if len(a.Counts) < before {
 		a.Notes = append(a.Notes, "left out: the time of the run without the simulator, as the document does not have the clock of the core")
 	}

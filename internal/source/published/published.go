@@ -27,6 +27,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/peers"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -199,7 +200,7 @@ func (r *Reader) take(line string) {
 	text := strings.TrimSpace(line)
 	switch h, ok := headingOf(line); {
 	case ok:
-		r.headings = append(slices.DeleteFunc(r.headings, func(o heading) bool { return len(o.names) == len(h.names) }), h)
+		r.headings = append(sorting.Delete(r.headings, func(o heading) bool { return len(o.names) == len(h.names) }), h)
 		r.headings = r.headings[max(0, len(r.headings)-headingsMost):]
 		r.kind = cmp.Or(r.kind, h.kind)
 		return
