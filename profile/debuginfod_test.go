@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -57,7 +58,7 @@ func hiddenIn(t *testing.T, program, id string) (found bool, s profile.Status) {
 	file := spaces.Files()[0]
 	y := profile.NewSymbolizer(profile.Config{})
 	defer y.Close()
-	list, _ := y.Lookup(file, "hidden")
+	list, _ := y.Lookup(file, object.Named("hidden"))
 	return len(list) == 1, y.Status(file)
 }
 

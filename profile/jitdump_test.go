@@ -53,7 +53,7 @@ func TestJitdump(t *testing.T) {
 	if len(list) != 2 || list[1].Flow != disasm.Return || list[1].Addr-second.Addr+second.Offset != s.Find(30, 7, 0x5001, User).Offset {
 		t.Errorf("the instructions of %s are %+v", second.Name, list)
 	}
-	if found, err := y.Lookup(s.Files()[1], "second"); err != nil || len(found) != 1 || found[0] != second {
+	if found, err := y.Lookup(s.Files()[1], object.Named("second")); err != nil || len(found) != 1 || found[0] != second {
 		t.Errorf("looked up %v, %v", found, err)
 	}
 }

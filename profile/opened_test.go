@@ -39,7 +39,7 @@ func TestOpened(t *testing.T) {
 		y := profile.NewSymbolizer(profile.Config{Opened: opened})
 		defer y.Close()
 		place := spaces.Find(1, 7, 0x400000, profile.User)
-		list, err := y.Lookup(place.File, "main.main")
+		list, err := y.Lookup(place.File, object.Named("main.main"))
 		if err != nil {
 			return err.Error()
 		}
@@ -95,7 +95,7 @@ func TestPatience(t *testing.T) {
 			spaces := profile.NewSpaces()
 			spaces.Map(1, profile.Mapping{PID: 7 + i, Start: 0x400000, Len: 1 << 30, File: name})
 			spaces.Settle()
-			found, err := y.Lookup(spaces.Find(1, 7+i, 0x400000, profile.User).File, "main.main")
+			found, err := y.Lookup(spaces.Find(1, 7+i, 0x400000, profile.User).File, object.Named("main.main"))
 			if err != nil && !errors.Is(err, object.ErrLater) {
 				t.Fatal(err)
 			}

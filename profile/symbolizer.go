@@ -249,16 +249,15 @@ func (y *Symbolizer) Status(f *File) Status {
 	return s
 }
 
-// Lookup returns the functions of a file with a name, in its symbol table or
-// demangled with or without parameters.
-func (y *Symbolizer) Lookup(f *File, name string) ([]*Function, error) {
+// Lookup returns the functions of a file whose names match, as they are in its symbol table.
+func (y *Symbolizer) Lookup(f *File, matches func(symbol string) bool) ([]*Function, error) {
 	y.mu.Lock()
 	im := y.image(f)
 	y.mu.Unlock()
 	var places []Place
 	switch {
 	case im.object != nil:
-		symbols, err := im.object.Lookup(name)
+		symbols, err := im.object.Lookup(matches)
 		if err != nil {
 			return nil, err
 		}
@@ -269,13 +268,13 @@ func (y *Symbolizer) Lookup(f *File, name string) ([]*Function, error) {
 		}
 	case im.table != nil:
 		for i := range im.table.ranges {
-			if s := im.table.symbol(i); s.Name == name || object.Demangle(s.Name, false) == name {
+			if s := im.table.symbol(i); matches(s.Name) {
 				places = append(places, Place{f, s.Addr + im.shift})
 			}
 		}
 	case im.dump != nil:
 		for _, c := range im.dump.Codes {
-			if c.Name == name {
+			if matches(c.Name) {
 				places = append(places, Place{f, c.Offset})
 			}
 		}

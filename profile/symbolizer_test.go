@@ -77,7 +77,7 @@ func TestSymbolizer(t *testing.T) {
 	y := NewSymbolizer(Config{Root: root})
 	defer y.Close()
 
-	mains, err := y.Lookup(s.Files()[0], "main")
+	mains, err := y.Lookup(s.Files()[0], object.Named("main"))
 	if err != nil || len(mains) != 1 {
 		t.Fatalf("looked up %v, %v", mains, err)
 	}
@@ -206,7 +206,7 @@ func TestByBuildID(t *testing.T) {
 	}
 	s := NewSpaces()
 	o, place := load(t, s, root, "/bin/prog", id)
-	mains, err := o.Lookup("main")
+	mains, err := o.Lookup(object.Named("main"))
 	if err != nil || len(mains) != 1 {
 		t.Fatalf("looked up %v, %v", mains, err)
 	}
@@ -254,7 +254,7 @@ func TestKernelElsewhere(t *testing.T) {
 	if again := y.Function(s.Find(0, 5, 0xffffffffc0005020, Kernel)); again != bpf || bpf.Addr != 0xffffffffc0005000 {
 		t.Errorf("got %+v and %+v", bpf, again)
 	}
-	if found, err := y.Lookup(s.Files()[0], "helper"); err != nil || len(found) != 1 || found[0] != y.Function(s.Find(0, 5, 0xffffffff91000110, Kernel)) {
+	if found, err := y.Lookup(s.Files()[0], object.Named("helper")); err != nil || len(found) != 1 || found[0] != y.Function(s.Find(0, 5, 0xffffffff91000110, Kernel)) {
 		t.Errorf("looked up %+v, %v", found, err)
 	}
 }
@@ -305,7 +305,7 @@ func TestOwnVDSO(t *testing.T) {
 	if err := y.Status(f).Err; err != nil {
 		t.Skipf("no vdso here: %v", err)
 	}
-	found, err := y.Lookup(f, "__vdso_clock_gettime")
+	found, err := y.Lookup(f, object.Named("__vdso_clock_gettime"))
 	if err != nil || len(found) == 0 {
 		t.Skipf("the vdso has no such function: %v", err)
 	}

@@ -138,7 +138,7 @@ func (p *Program) find(symbols *profile.Symbolizer, file *profile.File) (*profil
 		found := slices.DeleteFunc(slices.Clone(all), func(s object.Symbol) bool { return !match(&s) })
 		switch {
 		case len(found) == 1:
-			list, err := symbols.Lookup(file, found[0].Name)
+			list, err := symbols.Lookup(file, object.Named(found[0].Name))
 			if err == nil && len(list) == 0 {
 				err = errors.New("its code was not found")
 			}

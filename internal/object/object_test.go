@@ -57,7 +57,7 @@ func TestTiny(t *testing.T) {
 		if o.Arch != "amd64" || len(o.BuildID) != 40 {
 			t.Errorf("%s: architecture %q, build id %q", file, o.Arch, o.BuildID)
 		}
-		found, err := o.Lookup("sum")
+		found, err := o.Lookup(Named("sum"))
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: sum is %v, %v", file, found, err)
 		}

@@ -162,32 +162,24 @@ func (o *Object) Functions() ([]Symbol, error) {
 	return list, err
 }
 
-// Lookup returns the functions of a name, as it is in the symbol table or
-// demangled, by address.
-func (o *Object) Lookup(name string) ([]Symbol, error) {
+// Lookup returns the functions whose names in the symbol table match, by address.
+func (o *Object) Lookup(matches func(symbol string) bool) ([]Symbol, error) {
 	all, err := o.Functions()
-	var found []Symbol
-	for _, s := range all {
-		if s.Name == name {
-			found = append(found, s)
-		}
-	}
-	if len(found) > 0 {
-		return found, err
-	}
+	return sorting.Delete(all, func(s Symbol) bool { return !matches(s.Name) }), err
+}
+
+// Named returns a test whether a symbol has a name, as it is in the symbol table or demangled.
+func Named(name string) func(symbol string) bool {
 	part := identifier(name)
-	for _, s := range all { // demangling takes long, and large programs have many symbols
-		if strings.Contains(s.Name, part) && (Demangle(s.Name, true) == name || Demangle(s.Name, false) == name) {
-			found = append(found, s)
-		}
+	return func(symbol string) bool { // demangling takes long, and large programs have many symbols
+		return symbol == name || strings.Contains(symbol, part) && (Demangle(symbol, true) == name || Demangle(symbol, false) == name)
 	}
-	return found, err
 }
 
 // abbreviated are identifiers that manglings abbreviate.
 var abbreviated = []string{"std", "string", "basic_string", "allocator", "istream", "ostream", "iostream", "basic_istream", "basic_ostream", "basic_iostream",
 	"char_traits", "operator", "unsigned", "const", "volatile", "double", "float", "short", "signed", "char", "long", "bool", "void", "int", "wchar_t",
-	"anonymous", "namespace", "closure", "lambda", "impl", "noexcept", "decltype", "auto", "nullptr_t"}
+	"usize", "isize", "anonymous", "namespace", "closure", "lambda", "impl", "noexcept", "decltype", "auto", "nullptr_t"}
 
 // identifier returns the longest identifier of a demangled name that is part of the mangled
 // one too; "" if there is none.
@@ -201,6 +193,12 @@ func identifier(name string) string {
 		}
 	}
 	return longest
+}
+
+// InMangled reports whether a part of a demangled name is a part of the mangled one too. In doubt it says
+// that it is not.
+func InMangled(part string) bool {
+	return identifier(part) == part && !slices.ContainsFunc(abbreviated, func(word string) bool { return strings.Contains(word, part) })
 }
 
 // Value returns the value of the symbol of a name, whatever it names.

@@ -209,8 +209,9 @@ func (n *annotator) first(want *symbol) (*counts.Table, error) {
 		}
 		n.a.first = nil
 	}
-	o, met := samples.Options{By: counts.Function, Again: true}, meanings{of: want}
+	o, met := samples.Options{By: counts.Function, Again: true}, (*meanings)(nil)
 	if want != nil && want.text != "" && want.is == nil && !want.byPlace() {
+		met = newMeanings(want)
 		o.Enough = met.several
 	}
 	in, err := n.read(o)

@@ -105,7 +105,7 @@ func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
 	list := s.candidates(t, clock)
 	if len(list) == 0 && s.module != "" && !s.byPlace() { // names of scripts have colons
 		s.module, s.name = "", s.text
-		list = slices.DeleteFunc(s.candidates(t, clock), func(c candidate) bool { return !strings.Contains(c.code.Function, s.name) })
+		list = sorting.Delete(s.candidates(t, clock), func(c candidate) bool { return !strings.Contains(c.code.Function, s.name) })
 		s.module, _, _ = strings.Cut(s.text, ":")
 	}
 	sorting.Stable(list, func(a, b candidate) int {
@@ -138,7 +138,7 @@ func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
 		return list[0].code, nil
 	}
 	for _, match := range s.ways() {
-		found := slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return !match(c.code.Function) })
+		found := sorting.Delete(slices.Clone(list), func(c candidate) bool { return !match(c.code.Function) })
 		switch {
 		case len(found) == 1:
 			return found[0].code, nil
@@ -149,14 +149,18 @@ func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
 	return nil, s.nothing(list, t, clock)
 }
 
-// ways are tests whether a name means a function, the strictest first.
-func (s *symbol) ways() []func(string) bool {
+// waysMost is in how many ways a name may mean a function.
+const waysMost = 4
+
+// ways are tests whether a name means a function, as its symbol has it or demangled: the strictest first.
+func (s *symbol) ways() [waysMost]func(string) bool {
 	plain := object.Demangle(s.name, false)
 	if i := strings.Index(plain, "("); i > 0 && strings.HasSuffix(plain, ")") {
 		plain = plain[:i]
 	}
-	return []func(string) bool{
-		func(f string) bool { return f == s.name || f == "" && s.name == "[unknown]" },
+	named := object.Named(s.name)
+	return [waysMost]func(string) bool{
+		func(f string) bool { return named(f) || f == "" && s.name == "[unknown]" },
 		func(f string) bool { return f == plain || samples.Unversioned(f) == s.name || s.ofPackage(f) },
 		func(f string) bool { return strings.Contains(f, s.name) },
 		func(f string) bool { return strings.Contains(strings.ToLower(f), strings.ToLower(s.name)) },
@@ -165,12 +169,6 @@ func (s *symbol) ways() []func(string) bool {
 
 // ofPackage reports whether the symbol is a function's name with the last part of its Go package's path.
 func (s *symbol) ofPackage(function string) bool { return strings.HasSuffix(function, "/"+s.name) }
-
-// names reports whether a function has exactly the symbol's name, or with a version.
-func (s *symbol) names(f *profile.Function) bool {
-	name := counts.Name(f.Name)
-	return (name == s.name || samples.Unversioned(name) == s.name) && s.inModule(counts.Name(f.File.Base()))
-}
 
 // sameCode reports whether two functions are the same one of a program that was mapped twice.
 func sameCode(a, b *profile.Function) bool {
@@ -240,42 +238,65 @@ func (s *symbol) ambiguous(list []candidate, t *counts.Table, clock int) error {
 
 // meanings are the functions that a symbol may mean, of the samples so far.
 type meanings struct {
-	of          *symbol
-	known       map[*profile.Function]bool
-	same, parts []*profile.Function    // with the name, and with the name as a part of theirs
-	files       map[*profile.File]bool // where the name was looked for
-	elsewhere   bool                   // a file has a function of exactly this name
+	of    *symbol
+	ways  [waysMost]func(string) bool
+	found [waysMost][]*profile.Function
+	other [waysMost]bool // a file has a function, with samples or without
+	known map[*profile.Function]bool
+	asked map[*profile.File]int // of how many ways it was asked for functions
 }
 
-// several reports whether the symbol means several functions, one more included. A part of
-// their names does not if one of the programs has a function of exactly this name. A name with a dot
-// may be that of a Go function with the last part of its package's path.
+func newMeanings(s *symbol) *meanings {
+	return &meanings{of: s, ways: s.ways(), known: map[*profile.Function]bool{}, asked: map[*profile.File]int{}}
+}
+
+// several reports whether the symbol means several functions, one more included. It does not if a program
+// has a function that is meant more strictly: samples of that one may follow.
 func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
-	switch {
-	case m.known[f] || !m.of.inModule(counts.Name(f.File.Base())):
-	case m.of.names(f):
-		m.same = appendCode(m.same, f)
-	case strings.Contains(counts.Name(f.Name), m.of.name):
-		m.parts = appendCode(m.parts, f)
-	}
-	if m.known == nil {
-		m.known, m.files = map[*profile.Function]bool{}, map[*profile.File]bool{}
+	if !m.known[f] && m.of.inModule(counts.Name(f.File.Base())) {
+		if way := m.way(f); way >= 0 {
+			m.found[way] = appendCode(m.found[way], f)
+		}
+		m.asked[f.File] += 0
 	}
 	m.known[f] = true
-	if _, met := m.files[f.File]; !met {
-		m.files[f.File] = false
-	}
-	if len(m.same) > 0 || len(m.parts) < 2 || strings.Contains(m.of.name, ".") {
-		return len(m.same) > 1
-	}
-	for file, asked := range m.files {
-		if !asked && !m.elsewhere && m.of.inModule(counts.Name(file.Base())) {
-			list, err := y.Lookup(file, m.of.name)
-			m.elsewhere = err == nil && len(list) > 0
+	way := m.strictest()
+	return way >= 0 && len(m.found[way]) > 1 && !m.stricter(way, y)
+}
+
+// way is the strictest way that means a function, -1 for none.
+func (m *meanings) way(f *profile.Function) int {
+	for way, means := range m.ways {
+		if means(counts.Name(f.Name)) {
+			return way
 		}
-		m.files[file] = true
 	}
-	return !m.elsewhere
+	return -1
+}
+
+// strictest is the strictest way of those so far, -1 for none.
+func (m *meanings) strictest() int {
+	for way, list := range m.found {
+		if len(list) > 0 {
+			return way
+		}
+	}
+	return -1
+}
+
+// stricter reports whether a file may have a function that is meant more strictly.
+func (m *meanings) stricter(way int, y *profile.Symbolizer) bool {
+	if way == waysMost-1 && !object.InMangled(m.of.name) {
+		return true
+	}
+	for file, asked := range m.asked {
+		for ; asked < way; asked++ {
+			list, err := y.Lookup(file, m.ways[asked])
+			m.other[asked] = m.other[asked] || err == nil && len(list) > 0
+		}
+		m.asked[file] = asked
+	}
+	return slices.Contains(m.other[:way], true)
 }
 
 // appendCode appends a function, if it is not there yet and there is room for its name in a message.
@@ -288,9 +309,10 @@ func appendCode(list []*profile.Function, f *profile.Function) []*profile.Functi
 
 // error is the error of a symbol that means several functions.
 func (m *meanings) error() error {
-	list, is := m.same, "the name"
-	if len(list) < 2 {
-		list, is = m.parts, "a part of the names"
+	way := m.strictest()
+	list, is := m.found[way], "the name"
+	if way > 0 {
+		is = "a part of the names"
 	}
 	var names []string
 	for _, f := range list {

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -71,8 +72,12 @@ func TestSeveral(t *testing.T) {
 		{"read", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true}, {"read", f("/bin/a", "read@plt", 1), false}, {"read@@GLIBC_2.2.5", f("/lib/c.so", "read@@GLIBC_2.2.5", 1), true},
 	} {
 		s, err := parseSymbol(test.symbol)
-		if err != nil || s.names(test.of) != test.want {
-			t.Errorf("%s names %s: %t, %v", test.symbol, test.of.File.Name, !test.want, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		way := newMeanings(s).way(test.of)
+		if got := s.inModule(counts.Name(test.of.File.Base())) && (way == 0 || way == 1); got != test.want {
+			t.Errorf("%s names %s: %t", test.symbol, test.of.File.Name, got)
 		}
 	}
 	if !sameCode(a, f("/usr/bin/a", "main", 16)) || sameCode(a, c) || sameCode(a, b) {
@@ -85,13 +90,57 @@ func TestSeveral(t *testing.T) {
 		"main is the name of several functions with samples, such as a:0x10, b.so:main, a:0x30":           {a, b, d, c},
 		"main is a part of the names of several functions with samples, such as a:domain, b.so:main_loop": {d, e},
 	} {
-		met, y := meanings{of: s}, profile.NewSymbolizer(profile.Config{})
+		met, y := newMeanings(s), profile.NewSymbolizer(profile.Config{})
 		several := false
 		for _, f := range append(list, list...) {
 			several = met.several(f, y)
 		}
 		if got := met.error().Error(); got != want || !several {
 			t.Errorf("%s, %t, want %s", got, several, want)
+		}
+	}
+}
+
+// TestStricter: a name may mean several functions and one more strictly. Then it is not ambiguous. The
+// program is this test.
+func TestStricter(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := profile.NewSymbolizer(profile.Config{})
+	defer y.Close()
+	file := &profile.File{Name: exe}
+	for _, test := range []struct {
+		symbol string
+		found  []string
+		want   bool
+	}{
+		{"nosuch", []string{"a.nosuchOne", "a.nosuchTwo"}, true},
+		{"a.nosuch", []string{"a.nosuchOne", "a.nosuchTwo"}, true},
+		{"a.nosuch", []string{"x/a.nosuch", "y/a.nosuch"}, true},
+		{"a.nosuch", []string{"x/a.nosuch", "y/a.nosuchTwo"}, false},
+		{"a.nosuch", []string{"a.nosuch", "y/a.nosuch"}, false},
+		{"NOSUCH", []string{"a.nosuchOne", "a.nosuchTwo"}, true},
+		{"STRING", []string{"a.stringOne", "a.stringTwo"}, true},
+		{"recorded.parseSymbol", []string{"a/recorded.parseSymbolOne", "a/recorded.parseSymbolTwo"}, false},
+		{"recorded.parseSymbol", []string{"a/recorded.parseSymbol", "b/recorded.parseSymbol"}, true},
+		{"runtime.mallocgc", []string{"a/runtime.mallocgc", "b/runtime.mallocgc"}, false},
+		{"parseSYMBOL", []string{"a.parseSymbolOne", "a.parseSymbolTwo"}, true},
+		{"ParseSymbol", []string{"a.parseSymbolOne", "a.parseSymbolTwo"}, false}, // TestParseSymbol
+		{"String", []string{"a.stringOne", "a.stringTwo"}, false},
+		{"os:nosuch", []string{"a.nosuchOne", "a.nosuchTwo"}, false},
+	} {
+		s, err := parseSymbol(test.symbol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		met, got := newMeanings(s), false
+		for i, name := range test.found {
+			got = met.several(&profile.Function{File: file, Name: name, Addr: uint64(i)}, y)
+		}
+		if got != test.want {
+			t.Errorf("%s of %q: several %t", test.symbol, test.found, got)
 		}
 	}
 }

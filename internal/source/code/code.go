@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
@@ -172,7 +173,7 @@ func (r *Reader) Function(c *counts.Code) (*profile.Function, error) {
 		if f.Base() != c.Module || f.BuildID != c.BuildID {
 			continue
 		}
-		list, err := r.symbols.Lookup(f, c.Function)
+		list, err := r.symbols.Lookup(f, object.Named(c.Function))
 		if err != nil {
 			why = err
 			continue

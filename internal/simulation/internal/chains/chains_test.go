@@ -188,7 +188,7 @@ func TestFinder(t *testing.T) {
 		}
 		f := NewFinder(object.Options{})
 		for function, want := range map[string]bool{"walk": true, "add": false} {
-			found, err := o.Lookup(function)
+			found, err := o.Lookup(object.Named(function))
 			if err != nil || len(found) != 1 {
 				t.Fatal(found, err)
 			}
@@ -205,7 +205,7 @@ func TestFinder(t *testing.T) {
 		if out, err := exec.Command("strip", "-o", stripped, program).CombinedOutput(); err != nil {
 			t.Logf("strip: %v: %s", err, out)
 		} else {
-			walk, _ := o.Lookup("walk")
+			walk, _ := o.Lookup(object.Named("walk"))
 			for addr := walk[0].Addr; addr < walk[0].End(); addr++ {
 				if f.Chained(program, addr) && !f.Chained(stripped, addr) {
 					t.Errorf("%s: without symbols %#x is not chained", optimise, addr)

@@ -99,7 +99,7 @@ func of(t *testing.T, p *Rates, path, name string) (f struct{ executed, branches
 		t.Fatal(err)
 	}
 	defer file.Close()
-	found, err := file.Lookup(name)
+	found, err := file.Lookup(object.Named(name))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%s: %v, %v", name, found, err)
 	}
