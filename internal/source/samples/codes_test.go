@@ -143,3 +143,23 @@ func TestStackTree(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallest: as many weights are kept as there is room for, also where many are the same.
+func TestSmallest(t *testing.T) {
+	for _, tt := range []struct {
+		weights []uint32
+		most    int
+		least   uint32
+		more    int
+	}{
+		{[]uint32{9, 1, 1, 1, 5, 1}, 4, 1, 2},
+		{[]uint32{9, 1, 1, 1, 5, 1}, 2, 1, 0},
+		{[]uint32{9, 2, 1, 1, 5, 1}, 1, 5, 0},
+		{[]uint32{3, 3, 3}, 2, 3, 2},
+		{[]uint32{1 << 20, 1 << 21, 1 << 22, 7}, 2, 1 << 20, 0},
+	} {
+		if least, more := smallest(tt.weights, tt.most); least != tt.least || more != tt.more {
+			t.Errorf("%d of %d: those above %d, and %d of it, want %d and %d", tt.most, tt.weights, least, more, tt.least, tt.more)
+		}
+	}
+}

@@ -173,7 +173,7 @@ func linkTo(addr uint64, mode profile.Mode, exact bool) link {
 // Limits of what a file can make Stacks remember.
 const (
 	// DefaultStackMemory is Options.StackMemory where it is 0: bytes.
-	DefaultStackMemory = 96 << 20
+	DefaultStackMemory = 104 << 20
 	minStackMemory     = 1 << 20
 	// defaultMaxStack is the length of callchains where the event does not say it:
 	// the kernel's PERF_MAX_STACK_DEPTH.
@@ -496,8 +496,8 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64) bool {
 	return !keep.code() || keep.place(s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode())), s.r.functions())
 }
 
-// fold makes room: it keeps the half of the nodes that have most samples. The other
-// stacks end at the last node that is kept, in a frame of kind OthersFrame. The calls before
+// fold makes room: it keeps three quarters of the nodes, those with most samples, or half where few calls
+// are wanted. The other stacks end at the last node that is kept, in a frame of kind OthersFrame. The calls before
 // one are in the tree.
 func (s *Stacks) fold(before uint32) {
 	n := s.tree.nodes.n
@@ -508,7 +508,11 @@ func (s *Stacks) fold(before uint32) {
 			*w = uint32(min(int64(*w)+s.rows.samples(i, col), stayed-1))
 		}
 	}
-	moved := s.tree.cut(weights, n/2, s.others)
+	most := n - n/4
+	if s.r.opts.StackCalls > 0 {
+		most = n / 2 // it will be much less in the end
+	}
+	moved := s.tree.cut(weights, most, s.others)
 	for i := range int(before) {
 		call := s.calls.calls.at(i)
 		now, kept := moved.of(int32(*call &^ cutCall))

@@ -310,14 +310,17 @@ func (t *stackTree) cut(weights []uint32, most int, drop int32) moving {
 		parent := parents[i]
 		weights[parent] = uint32(min(uint64(weights[parent])+uint64(weights[i]), stayed-1))
 	}
-	least := smallest(weights, most)
+	least, more := smallest(weights, most)
 	n := 0
 	for i := range weights {
 		frame, parent := t.nodes.at(i).frame, parents[i]
 		switch {
 		case i == 0:
 			weights[0] = stayed
-		case weights[i] > least && frame != drop && weights[parent]&stayed != 0:
+		case (weights[i] > least || weights[i] == least && more > 0) && frame != drop && weights[parent]&stayed != 0:
+			if weights[i] == least {
+				more--
+			}
 			parents[n] = int32(weights[parent] &^ stayed)
 			weights[i] = uint32(n) | stayed
 		default:
@@ -335,8 +338,8 @@ func (t *stackTree) cut(weights []uint32, most int, drop int32) moving {
 	return weights
 }
 
-// smallest returns a weight that at most so many others exceed.
-func smallest(weights []uint32, most int) uint32 {
+// smallest returns a weight that at most so many others exceed, and how many of it fit too.
+func smallest(weights []uint32, most int) (least uint32, more int) {
 	var number [1 << 12]int // by weight; the last is for all that are larger
 	for _, w := range weights {
 		number[min(w, uint32(len(number)-1))]++
@@ -347,11 +350,11 @@ func smallest(weights []uint32, most int) uint32 {
 		w--
 	}
 	if w < len(number)-1 {
-		return uint32(w)
+		return uint32(w), most - above
 	}
 	sorted := slices.Clone(weights)
 	slices.Sort(sorted)
-	return sorted[max(len(sorted)-1-most, 0)]
+	return sorted[max(len(sorted)-1-most, 0)], 0
 }
 
 // pages are a list that grows without being copied.

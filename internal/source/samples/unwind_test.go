@@ -216,6 +216,9 @@ func compareStacks(t *testing.T, here, peer [][]stackCall, perf bool) map[string
 	found := map[string]int{}
 	for i := range here {
 		kind, at := stackKind(here[i], peer[i])
+		if len(peer[i]) == 0 {
+			kind = outsideCode // perf has not even the innermost call, once in some 2,000 samples
+		}
 		if found[kind]++; kind == endsEarlier && at > 0 && strings.HasPrefix(peer[i][at-1].module, "[kernel") {
 			found[endsInKernel]++
 		}
