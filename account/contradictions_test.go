@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -82,6 +83,7 @@ func TestImpossible(t *testing.T) {
 // TestSwapped swaps two of the events that decide the account, each with each
 // other: where they differ by more than a half this must be found.
 func TestSwapped(t *testing.T) {
+	testlong.Alone(t)
 	cat, err := model.Embedded()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfstat"
@@ -203,6 +204,7 @@ func (t tally) String() string {
 // recordings and of published ones. The audit must contradict them as often as docs/audit.md
 // says, and name the event.
 func TestDoctored(t *testing.T) {
+	testlong.Alone(t)
 	cat, err := model.Embedded()
 	if err != nil {
 		t.Fatal(err)
