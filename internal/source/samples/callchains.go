@@ -446,7 +446,7 @@ func (s *Stacks) added(w *waitingSum) uint32 {
 // the samples that wait have some 2^18 more calls at most, as a record has 64 KiB.
 func (s *Stacks) full() bool {
 	c := &s.calls
-	if s.summed != nil && c.list.n*(rowBytes+s.columns*sumBytes)+(c.list.n+c.calls.n)*nodeBytes > s.limit()/4*3 {
+	if s.summed != nil && c.list.n*(rowBytes+s.columns*sumBytes)+(c.list.n+c.calls.n)*nodeBytes > s.limit()/3*2 {
 		return true // their stacks, if they share nothing, should not be folded
 	}
 	return c.memory() > max(s.limit()-s.memory(), s.limit()/4) || c.list.n >= maxChains || c.calls.n >= maxCalls || s.code.places.n >= 2*maxCodePlaces
