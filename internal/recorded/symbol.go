@@ -257,7 +257,7 @@ func (m *meanings) several(f *profile.Function, y *profile.Symbolizer) bool {
 		if way := m.way(f); way >= 0 {
 			m.found[way] = appendCode(m.found[way], f)
 		}
-		m.asked[f.File] += 0
+		m.asked[f.File] += 0 // it is to be asked
 	}
 	m.known[f] = true
 	way := m.strictest()
