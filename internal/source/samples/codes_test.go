@@ -157,9 +157,28 @@ func TestSmallest(t *testing.T) {
 		{[]uint32{9, 2, 1, 1, 5, 1}, 1, 5, 0},
 		{[]uint32{3, 3, 3}, 2, 3, 2},
 		{[]uint32{1 << 20, 1 << 21, 1 << 22, 7}, 2, 1 << 20, 0},
+		{[]uint32{1 << 20, 1 << 22, 1 << 20, 1 << 20}, 3, 1 << 20, 2},
 	} {
 		if least, more := smallest(tt.weights, tt.most); least != tt.least || more != tt.more {
 			t.Errorf("%d of %d: those above %d, and %d of it, want %d and %d", tt.most, tt.weights, least, more, tt.least, tt.more)
 		}
+	}
+}
+
+// TestCutOfEqual: of nodes with the same weight, a cut keeps as many as are asked for.
+func TestCutOfEqual(t *testing.T) {
+	tree := stackTree{}
+	for frame := range int32(100) {
+		tree.child(tree.child(0, frame), frame)
+	}
+	weights := make([]uint32, tree.nodes.n)
+	for i := range weights {
+		weights[i] = 1
+	}
+	heavy := tree.child(tree.child(0, 99), 99)
+	weights[heavy] = 9
+	moved := tree.cut(weights, 60, -1)
+	if now, kept := moved.of(heavy); tree.nodes.n != 60 || !kept || now == 0 {
+		t.Errorf("%d nodes are left, want 60; the heaviest is %d, kept %t", tree.nodes.n, now, kept)
 	}
 }

@@ -354,7 +354,9 @@ func smallest(weights []uint32, most int) (least uint32, more int) {
 	}
 	sorted := slices.Clone(weights)
 	slices.Sort(sorted)
-	return sorted[max(len(sorted)-1-most, 0)], 0
+	slices.Reverse(sorted)
+	least = sorted[min(most, len(sorted)-1)]
+	return least, most - slices.Index(sorted, least)
 }
 
 // pages are a list that grows without being copied.
