@@ -36,9 +36,9 @@ type Config struct {
 	// given up with the first question about the next one.
 	Ordered bool
 	// Indexes keep symbols, and what was read of debug information, for the next time; nil for
-	// nothing.
+	// nothing. They are read in parts, from a byte on.
 	Indexes interface {
-		Read(id string) []byte
+		Read(id string, at int64, most int) []byte
 		Write(id string, data []byte)
 	}
 	// Opened keeps files open for Symbolizers that follow; nil for none.
@@ -267,7 +267,7 @@ func (y *Symbolizer) Lookup(f *File, matches func(symbol string) bool) ([]*Funct
 			}
 		}
 	case im.table != nil:
-		for i := range im.table.ranges {
+		for i := range im.table.len() {
 			if s := im.table.symbol(i); matches(s.Name) {
 				places = append(places, Place{f, s.Addr + im.shift})
 			}
@@ -399,7 +399,7 @@ func (im *image) number(p Place) (n int, start uint64) {
 		n, start = im.object.Number(addr)
 	case im.table != nil:
 		if n = im.table.lookup(addr); n >= 0 {
-			start = im.table.ranges[n].start
+			start = im.table.start(n)
 		}
 	case im.dump != nil:
 		if n = im.dump.NumberAt(p.Offset); n >= 0 {

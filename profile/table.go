@@ -17,6 +17,8 @@ type nameTable struct {
 	marks map[string]uint64
 	// passing says that symbols come and go, as those of BPF programs.
 	passing bool
+	// kept reads parts of the table when they are asked for; nil if all is there.
+	kept *keptBlocks
 }
 
 type namedRange struct {
@@ -70,10 +72,30 @@ func (t *nameTable) settle() {
 // lastSize is the size of a range without a size that no other follows.
 const lastSize = 4096
 
+// lock keeps others from a table that is read in parts.
+func (t *nameTable) lock() (unlock func()) {
+	if t.kept == nil {
+		return func() {}
+	}
+	t.kept.mu.Lock()
+	return t.kept.mu.Unlock
+}
+
 // lookup returns the index of the range that an address is in, or -1.
 func (t *nameTable) lookup(addr uint64) int {
-	i := sort.Search(len(t.ranges), func(i int) bool { return t.ranges[i].start > addr }) - 1
-	if i < 0 || addr-t.ranges[i].start >= t.size(i) {
+	defer t.lock()()
+	from, to := 0, len(t.ranges)
+	if t.kept != nil {
+		from, to = t.kept.near(t, addr)
+	}
+	i := from + sort.Search(to-from, func(i int) bool {
+		start, _, _ := t.entry(from + i)
+		return start > addr
+	}) - 1
+	if i < from {
+		return -1
+	}
+	if start, size, _ := t.entry(i); addr-start >= size {
 		return -1
 	}
 	return i
@@ -87,14 +109,46 @@ func (t *nameTable) find(addr uint64) (object.Symbol, bool) {
 	return t.symbol(i), true
 }
 
-func (t *nameTable) size(i int) uint64 {
-	if size := t.ranges[i].size; size > 0 {
-		return size
+// len returns how many ranges there are. All of them may be asked for then.
+func (t *nameTable) len() int {
+	defer t.lock()()
+	if t.kept != nil {
+		for i := 0; i < len(t.kept.list); i++ {
+			t.kept.load(t, i)
+		}
+		if t.kept.list != nil {
+			return t.kept.ranges
+		}
 	}
-	return lastSize
+	return len(t.ranges)
+}
+
+// entry returns the start, the size and the name of a range. That was looked up, or len was called.
+func (t *nameTable) entry(i int) (start, size uint64, name []byte) {
+	switch {
+	case t.kept != nil && t.kept.list != nil:
+		start, size, name = t.kept.entry(i)
+	case i < len(t.ranges):
+		r := &t.ranges[i]
+		start, size, name = r.start, r.size, t.names[r.name:r.name+uint32(r.length)]
+	default:
+		return 0, 0, nil // a kept list was damaged, and cannot be read anew
+	}
+	if size == 0 {
+		size = lastSize
+	}
+	return start, size, name
+}
+
+// start returns where a range starts.
+func (t *nameTable) start(i int) uint64 {
+	defer t.lock()()
+	start, _, _ := t.entry(i)
+	return start
 }
 
 func (t *nameTable) symbol(i int) object.Symbol {
-	r := t.ranges[i]
-	return object.Symbol{Name: string(t.names[r.name : r.name+uint32(r.length)]), Addr: r.start, Size: t.size(i)}
+	defer t.lock()()
+	start, size, name := t.entry(i)
+	return object.Symbol{Name: string(name), Addr: start, Size: size}
 }

@@ -2,7 +2,6 @@ package kept
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,8 +44,8 @@ func (x *Indexes) path(name string) string {
 	return filepath.Join(x.dir, name)
 }
 
-// Read returns an index; nil if there is none.
-func (x *Indexes) Read(name string) []byte {
+// Read returns an index from a byte on, and so many bytes at most; nil if there are none.
+func (x *Indexes) Read(name string, at int64, most int) []byte {
 	path := x.path(name)
 	if path == "" {
 		return nil
@@ -57,11 +56,11 @@ func (x *Indexes) Read(name string) []byte {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > indexMost {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > indexMost || at < 0 || at >= info.Size() {
 		return nil
 	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
+	data := make([]byte, min(info.Size()-at, int64(most)))
+	if _, err := f.ReadAt(data, at); err != nil {
 		return nil
 	}
 	if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {

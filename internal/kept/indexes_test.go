@@ -3,6 +3,7 @@ package kept_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,11 +21,11 @@ func TestIndexes(t *testing.T) {
 	x.Write("abc1", []byte("one"))
 	x.Write("abc1", []byte("two"))
 	x.Write("../abc2", []byte("three"))
-	if got := x.Read("abc1"); string(got) != "two" {
+	if got := x.Read("abc1", 0, math.MaxInt); string(got) != "two" {
 		t.Errorf("read %q", got)
 	}
 	for _, name := range []string{"abc2", "../abc2", "", "abc1/"} {
-		if got := x.Read(name); got != nil {
+		if got := x.Read(name, 0, math.MaxInt); got != nil {
 			t.Errorf("%q: read %q", name, got)
 		}
 	}
@@ -43,12 +44,12 @@ func TestIndexes(t *testing.T) {
 	}
 	x.Write("abc3", []byte("four"))
 	for name, want := range map[string]bool{"f0": false, "f1": true, "f2": true, "f3": true, "abc3": true} {
-		if got := x.Read(name) != nil; got != want {
+		if got := x.Read(name, 0, math.MaxInt) != nil; got != want {
 			t.Errorf("%s is there: %v, want %v", name, got, want)
 		}
 	}
 	x.Write("f4", bytes.Repeat([]byte{1}, 65<<20))
-	if x.Read("f4") != nil {
+	if x.Read("f4", 0, math.MaxInt) != nil {
 		t.Error("an index that is too large was kept")
 	}
 }
@@ -58,7 +59,7 @@ func TestNoIndexes(t *testing.T) {
 	for _, cache := range []func() (string, error){nil, func() (string, error) { return "", os.ErrNotExist }, func() (string, error) { return "/dev/null", nil }} {
 		x := kept.NewIndexes(cache)
 		x.Write("abc", []byte("one"))
-		if got := x.Read("abc"); got != nil {
+		if got := x.Read("abc", 0, math.MaxInt); got != nil {
 			t.Errorf("read %q", got)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Indexes keep what was read of files for the next time, each by a name. Both methods may
 // fail without a word.
 type Indexes interface {
-	Read(name string) []byte
+	Read(name string, at int64, most int) []byte
 	Write(name string, data []byte)
 }
 
@@ -297,7 +297,7 @@ func (o *Object) indexName(kind int) string {
 func (o *Object) index(kind int) *inlineIndex {
 	x := &o.indexes[kind]
 	if *x == nil && o.options.Indexes != nil && o.keptName() != "" {
-		*x = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(o.indexName(kind)))}
+		*x = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(o.indexName(kind), 0, math.MaxInt))}
 	}
 	return *x
 }

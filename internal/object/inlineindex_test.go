@@ -11,8 +11,8 @@ import (
 // memoryIndexes keep indexes in memory.
 type memoryIndexes map[string][]byte
 
-func (m memoryIndexes) Read(name string) []byte        { return m[name] }
-func (m memoryIndexes) Write(name string, data []byte) { m[name] = data }
+func (m memoryIndexes) Read(name string, at int64, most int) []byte { return m[name][at:] }
+func (m memoryIndexes) Write(name string, data []byte)              { m[name] = data }
 
 // withoutIndexes opens a program without what may be kept of it, and lists its functions.
 func withoutIndexes(t *testing.T, path string) (*Object, []Symbol) {

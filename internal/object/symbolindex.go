@@ -181,7 +181,7 @@ func (o *Object) keptSymbols() *symbolData {
 	if o.options.Indexes == nil || o.keptName() == "" {
 		return nil
 	}
-	data := o.options.Indexes.Read(o.keptName() + symbolSuffix)
+	data := o.options.Indexes.Read(o.keptName()+symbolSuffix, 0, math.MaxInt)
 	if len(data) < symbolHeader || len(data) > mostIndex || !Sealed(data, len(symbolMark)) {
 		return nil
 	}

@@ -27,7 +27,7 @@ type Options struct {
 }
 
 const (
-	defaultBuffer = 64 << 10
+	defaultBuffer = 128 << 10
 	minBuffer     = 64 << 10 // the largest record
 	defaultHold   = 32 << 20
 )

@@ -52,6 +52,8 @@ type extra struct {
 type spare struct {
 	mu   sync.Mutex
 	list []*batch
+	room []perfdata.FlatSample // for further ones
+	many bool                  // one does not suffice
 }
 
 // take returns an empty batch. It prefers the one that was given back last, which is
@@ -60,8 +62,17 @@ func (s *spare) take() *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.list)
-	if n == 0 {
+	switch {
+	case n == 0 && !s.many:
+		s.many = true
 		return &batch{samples: make([]perfdata.FlatSample, 0, batchSize)}
+	case n == 0:
+		if len(s.room) == 0 {
+			s.room = roomFor[perfdata.FlatSample](batchesTogether * batchSize)
+		}
+		b := &batch{samples: s.room[:0:batchSize]}
+		s.room = s.room[batchSize:]
+		return b
 	}
 	b := s.list[n-1]
 	s.list = s.list[:n-1]
@@ -102,6 +113,8 @@ const (
 	// batches are under way between the goroutines, at most. So some ten MB can be decoded
 	// while symbols are read for the first samples.
 	batches = 64
+	// batchesTogether have their memory together.
+	batchesTogether = 16
 )
 
 // newFeed starts to bring a recording into order.

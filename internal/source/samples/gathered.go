@@ -34,6 +34,9 @@ const (
 	anyOrderCache = 64 << 20
 )
 
+// placesEach is about how many places a function has in a recording of a machine.
+const placesEach = 6
+
 // mostGathered bounds the sums that are gathered. Tests have fewer.
 var mostGathered = 1 << 19
 
@@ -58,13 +61,16 @@ func (g *gathered) number(is codePlace, hash uint64, columns int, apart bool) in
 	return slot.code - 1
 }
 
-// grow makes room in the index: at most three quarters of the slots are in use.
+// grow makes room in the index: at most three quarters of the slots are in use. The order of
+// places stays, so that memory is used from its beginning to its end.
 func (g *gathered) grow() {
-	g.slots = nil // so that the collector may take it
-	g.slots = make([]placeCode, max(rememberFirst, (g.list.n+1)*2)&^(slotsTogether-1))
-	for i := range g.list.n {
-		is := *g.list.at(i)
-		*g.slot(is, is.near()) = placeCode{is.offset, is.file, int32(i) + 1}
+	old := g.slots
+	g.slots = roomFor[placeCode](max(rememberFirst, 2*len(old)) &^ (slotsTogether - 1))
+	for i := range old {
+		if s := &old[i]; s.code > 0 {
+			is := codePlace{s.offset, s.file}
+			*g.slot(is, is.near()) = *s
+		}
 	}
 }
 
@@ -182,7 +188,7 @@ type numberedPlace struct {
 // digit after the other, as there are hundreds of thousands.
 func inOrder(places *pages[codePlace], from int) []numberedPlace {
 	const bits, digits = 11, 1 << 11
-	order, spare := make([]numberedPlace, places.n-from), make([]numberedPlace, places.n-from)
+	order, spare := roomFor[numberedPlace](places.n-from), roomFor[numberedPlace](places.n-from)
 	for i := range order {
 		is := places.at(from + i)
 		order[i] = numberedPlace{is.offset, is.file, int32(from + i)}
@@ -271,6 +277,10 @@ func (p *places) lookUpCodes() {
 			g.codes[n] = p.look(p.files.place(*g.list.at(n)))
 		}
 		return
+	}
+	few := (g.list.n - from) / placesEach
+	if p.codes = slices.Grow(p.codes, few); p.recent == nil {
+		p.sums = slices.Grow(p.sums, few*p.columns)
 	}
 	for _, is := range inOrder(&g.list, from) {
 		g.codes[is.number] = p.look(p.files.place(codePlace{is.offset, is.file}))

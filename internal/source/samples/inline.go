@@ -88,28 +88,31 @@ func united[K comparable](index map[K]int32, of K, n int32) int32 {
 
 // move puts codes together: moved has for each the one that it becomes a part of, or itself.
 func (p *places) move(moved []int32) {
-	number := make([]int32, len(moved))
-	codes, sums := p.codes[:0:0], p.sums[:0:0]
+	number, kept := make([]int32, len(moved)), 0
+	for i := range moved {
+		for col := range p.columns {
+			if int(moved[i]) != i && p.recent == nil {
+				p.sums[int(moved[i])*p.columns+col].Merge(&p.sums[i*p.columns+col])
+			}
+		}
+	}
 	for i := range moved {
 		if int(moved[i]) != i {
 			continue
 		}
-		number[i] = int32(len(codes))
-		codes = append(codes, p.codes[i])
+		number[i], p.codes[kept] = int32(kept), p.codes[i]
 		if p.recent == nil {
-			sums = append(sums, p.sums[i*p.columns:(i+1)*p.columns]...)
+			copy(p.sums[kept*p.columns:(kept+1)*p.columns], p.sums[i*p.columns:])
 		}
+		kept++
 	}
 	for i := range moved {
-		if int(moved[i]) == i {
-			continue
-		}
 		number[i] = number[moved[i]]
-		for col := range p.columns {
-			if p.recent == nil {
-				sums[int(number[i])*p.columns+col].Merge(&p.sums[i*p.columns+col])
-			}
-		}
+	}
+	clear(p.codes[kept:])
+	p.codes, p.united = p.codes[:kept], number
+	if p.recent == nil {
+		p.sums = p.sums[:kept*p.columns]
 	}
 	for f, i := range p.functions {
 		p.functions[f] = number[i]
@@ -124,10 +127,6 @@ func (p *places) move(moved []int32) {
 		if p.rows[i].code >= 0 {
 			p.rows[i].code = number[p.rows[i].code]
 		}
-	}
-	p.codes, p.united = codes, number
-	if p.recent == nil {
-		p.sums = sums
 	}
 	clear(p.recalled)
 }

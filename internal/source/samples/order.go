@@ -198,14 +198,13 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
-		x := o.contextOf(s)
-		if named && !o.keep.names(o.spaces, s.Time, x, "") {
+		if named && !o.keep.names(o.spaces, s.Time, o.contextOf(s), "") {
 			o.places.dropped[column].AddAll(s.Value, s.Value*s.Value, 1)
 			continue
 		}
 		a := &some[n]
 		if a.value, a.column = s.Value, column; apart {
-			a.task = o.task(s.Time, x)
+			a.task = o.task(s.Time, o.contextOf(s))
 		}
 		if !codeless {
 			a.place = o.place(s)

@@ -265,6 +265,9 @@ func (p *places) look(at profile.Place) int32 {
 		return 0
 	}
 	f := p.symbols.at(at)
+	if last := len(p.codes) - 1; last >= 0 && f != nil && p.codes[last].function == f {
+		return int32(last) // mostly, if the places are in order
+	}
 	return codeOf(p, p.functions, f, key{place: at, function: f})
 }
 

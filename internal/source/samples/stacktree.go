@@ -366,18 +366,18 @@ type pages[T any] struct {
 }
 
 // pageItems is the number of items on a page, a power of two. Behind the first fewPages, and for
-// tables of manyItems, memory is of huge pages.
+// tables of manyBytes, memory is of huge pages.
 const (
 	pageItems = 1 << 13
 	fewPages  = 8
-	manyItems = 1 << 17
+	manyBytes = 1 << 19
 )
 
 // roomFor makes a table.
 func roomFor[T any](n int) []T {
 	list := make([]T, n)
-	if n >= manyItems {
-		huge(unsafe.Pointer(&list[0]), uintptr(n)*unsafe.Sizeof(list[0]))
+	if size := uintptr(n) * unsafe.Sizeof(*new(T)); size >= manyBytes {
+		huge(unsafe.Pointer(&list[0]), size)
 	}
 	return list
 }
