@@ -190,14 +190,17 @@ func (c Config) readList(path string) (*nameTable, error) {
 		return openKallsyms(path)
 	}
 	read := func(at int64, n int) []byte { return c.Indexes.Read(name, at, n) }
-	if t := parseKallsyms(read, func() (*nameTable, error) { return openKallsyms(path) }); t != nil {
+	whole := func() (*nameTable, error) {
+		t, err := openKallsyms(path)
+		if err == nil && !t.passing {
+			c.Indexes.Write(name, t.packed())
+		}
+		return t, err
+	}
+	if t := parseKallsyms(read, whole); t != nil {
 		return t, nil
 	}
-	t, err := openKallsyms(path)
-	if err == nil && !t.passing {
-		c.Indexes.Write(name, t.packed())
-	}
-	return t, err
+	return whole()
 }
 
 // runningName returns the name of the index of the running kernel with its modules; "" if it
