@@ -72,18 +72,23 @@ func (t *nameTable) settle() {
 // lastSize is the size of a range without a size that no other follows.
 const lastSize = 4096
 
-// lock keeps others from a table that is read in parts.
-func (t *nameTable) lock() (unlock func()) {
-	if t.kept == nil {
-		return func() {}
+// lock keeps others from a table that is read in parts, until unlock.
+func (t *nameTable) lock() {
+	if t.kept != nil {
+		t.kept.mu.Lock()
 	}
-	t.kept.mu.Lock()
-	return t.kept.mu.Unlock
+}
+
+func (t *nameTable) unlock() {
+	if t.kept != nil {
+		t.kept.mu.Unlock()
+	}
 }
 
 // lookup returns the index of the range that an address is in, or -1.
 func (t *nameTable) lookup(addr uint64) int {
-	defer t.lock()()
+	t.lock()
+	defer t.unlock()
 	from, to := 0, len(t.ranges)
 	if t.kept != nil {
 		from, to = t.kept.near(t, addr)
@@ -111,7 +116,8 @@ func (t *nameTable) find(addr uint64) (object.Symbol, bool) {
 
 // len returns how many ranges there are. All of them may be asked for then.
 func (t *nameTable) len() int {
-	defer t.lock()()
+	t.lock()
+	defer t.unlock()
 	if t.kept != nil {
 		for i := 0; i < len(t.kept.list); i++ {
 			t.kept.load(t, i)
@@ -142,13 +148,15 @@ func (t *nameTable) entry(i int) (start, size uint64, name []byte) {
 
 // start returns where a range starts.
 func (t *nameTable) start(i int) uint64 {
-	defer t.lock()()
+	t.lock()
+	defer t.unlock()
 	start, _, _ := t.entry(i)
 	return start
 }
 
 func (t *nameTable) symbol(i int) object.Symbol {
-	defer t.lock()()
+	t.lock()
+	defer t.unlock()
 	start, size, name := t.entry(i)
 	return object.Symbol{Name: string(name), Addr: start, Size: size}
 }

@@ -81,7 +81,7 @@ func (t *stackTree) memory() int { return t.nodes.n*nodeBytes + len(t.index.slot
 
 // parents returns the parents of all nodes.
 func (t *stackTree) parents() parents {
-	list := make(parents, t.nodes.n)
+	list := parents(roomFor[int32](t.nodes.n))
 	for i := range t.nodes.n {
 		for c := t.nodes.at(i).children(); c > 0; c = t.nodes.at(int(c)).next {
 			list[c] = int32(i)
@@ -373,12 +373,20 @@ const (
 	manyBytes = 1 << 19
 )
 
+// hugeFrom asks for huge pages if so many bytes are many. It is in the program once, and roomFor
+// for each kind of item.
+//
+//go:noinline
+func hugeFrom(at unsafe.Pointer, size uintptr) {
+	if size >= manyBytes {
+		huge(at, size)
+	}
+}
+
 // roomFor makes a table.
 func roomFor[T any](n int) []T {
 	list := make([]T, n)
-	if size := uintptr(n) * unsafe.Sizeof(*new(T)); size >= manyBytes {
-		huge(unsafe.Pointer(&list[0]), size)
-	}
+	hugeFrom(unsafe.Pointer(unsafe.SliceData(list)), uintptr(n)*unsafe.Sizeof(*new(T)))
 	return list
 }
 
