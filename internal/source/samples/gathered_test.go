@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testlong"
+	"github.com/cyclestack/cyclestack/profile"
 )
 
 // TestGathered compares tables of places that were looked up together, a few at a time, and
@@ -107,4 +108,19 @@ func cells(t *counts.Table) (all []float64) {
 		}
 	}
 	return all
+}
+
+// TestLookWithoutLine: code without a line is a row of its own, next to a line of the same function.
+func TestLookWithoutLine(t *testing.T) {
+	symbols := functionsOf{Symbolizer: profile.NewSymbolizer(profile.Config{})}
+	defer symbols.Close()
+	p := newPlaces(counts.Line, counts.By(0).With(counts.Function), nil, symbols)
+	p.begin(1)
+	at := profile.Place{Offset: 16}
+	l := line{number: 5, function: symbols.at(at)}
+	first := codeOf(&p, p.lines, l, key{place: at, line: l, function: l.function})
+	second := p.look(at)
+	if second == first || p.look(at) != second {
+		t.Errorf("code without a line has number %d and then %d, and a line of its function %d", second, p.look(at), first)
+	}
 }

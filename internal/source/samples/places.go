@@ -265,7 +265,7 @@ func (p *places) look(at profile.Place) int32 {
 		return 0
 	}
 	f := p.symbols.at(at)
-	if last := len(p.codes) - 1; last >= 0 && f != nil && p.codes[last].function == f {
+	if last := len(p.codes) - 1; last >= 0 && f != nil && p.codes[last].function == f && p.codes[last].line.number == 0 {
 		return int32(last) // mostly, if the places are in order
 	}
 	return codeOf(p, p.functions, f, key{place: at, function: f})
