@@ -36,14 +36,19 @@ func TestShortChildren(t *testing.T) {
 	}
 	w.Reaped(c.ProcessState)
 	out := w.Join(counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}))
-	slept := 0
+	slept, odd := 0, 0
 	for i, scope := range out.Scopes {
 		if scope.TID == c.Process.Pid {
 			continue
 		}
 		slept++
 		got := millis(out, i)
-		if blocked := got["thread_time"] - got["thread_run"] - got["runqueue_wait"]; !(blocked >= 19) {
+		wait := got["runqueue_wait"]
+		blocked := got["thread_time"] - got["thread_run"] - wait
+		// On a busy machine, Linux 6.18 once had a process's sleep in its time in the run queue.
+		if blocked < 19 && blocked+wait >= 19 && odd == 0 {
+			odd++
+		} else if !(blocked >= 19) {
 			t.Errorf("%s was blocked for %.1f ms, and slept for 20: %v", scope.Label, blocked, got)
 		}
 	}
