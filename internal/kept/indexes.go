@@ -50,15 +50,15 @@ func (x *Indexes) Read(name string, at int64, most int) []byte {
 	if path == "" {
 		return nil
 	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > indexMost || at < 0 || at >= info.Size() {
+		return nil // a pipe would wait for a writer when it is opened
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > indexMost || at < 0 || at >= info.Size() {
-		return nil
-	}
 	data := make([]byte, min(info.Size()-at, int64(most)))
 	if _, err := f.ReadAt(data, at); err != nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -23,6 +24,18 @@ func TestIndexes(t *testing.T) {
 	x.Write("../abc2", []byte("three"))
 	if got := x.Read("abc1", 0, math.MaxInt); string(got) != "two" {
 		t.Errorf("read %q", got)
+	}
+	for _, part := range []struct {
+		at   int64
+		most int
+		want string
+	}{{1, 1, "w"}, {1, 9, "wo"}, {0, 0, ""}, {3, 1, ""}, {-1, 1, ""}} {
+		if got := x.Read("abc1", part.at, part.most); string(got) != part.want {
+			t.Errorf("%d bytes from %d: read %q, want %q", part.most, part.at, got, part.want)
+		}
+	}
+	if mkfifo, err := exec.LookPath("mkfifo"); err == nil && exec.Command(mkfifo, filepath.Join(dir, "abc2")).Run() == nil {
+		defer time.AfterFunc(10*time.Second, func() { panic("a pipe is waited for") }).Stop()
 	}
 	for _, name := range []string{"abc2", "../abc2", "", "abc1/"} {
 		if got := x.Read(name, 0, math.MaxInt); got != nil {
