@@ -516,8 +516,11 @@ func (p *profile) foot() {
 	h := p.parts
 	p.Out.WriteByte('\n')
 	if h.Left > 0 {
-		p.Paragraph("left out", p.o.Hint(fmt.Sprintf("%s more of %s %s, %s of %s together",
-			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what()), counts.Fix{Action: counts.ShowRows, Number: h.Places}), 12, plain)
+		left := fmt.Sprintf("%s more of %s %s", page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()))
+		if h.Calls == nil { // with what they call, functions have the same time several times
+			left += fmt.Sprintf(", %s of %s together", page.PercentOf(h.LeftShare), h.what())
+		}
+		p.Paragraph("left out", p.o.Hint(left, counts.Fix{Action: counts.ShowRows, Number: h.Places}), 12, plain)
 	}
 	if slices.ContainsFunc(p.lines, func(l profileLine) bool { return l.hot }) {
 		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
