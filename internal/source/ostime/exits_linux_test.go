@@ -1,6 +1,7 @@
 package ostime
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -17,6 +18,18 @@ func TestShortChildren(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+	wrong := shortChildren(t, sh)
+	if len(wrong) > 0 { // Linux 6.18 once had a process's sleep in its time in the run queue, on a busy machine
+		t.Log(wrong)
+		wrong = shortChildren(t, sh)
+	}
+	for _, text := range wrong {
+		t.Error(text)
+	}
+}
+
+// shortChildren says which of the processes were not seen to sleep as long as they did.
+func shortChildren(t *testing.T, sh string) (wrong []string) {
 	w := New(os.DirFS("/"), Spec{Listen: true, Keep: counts.By(0).With(counts.Process)})
 	defer w.Close()
 	if !w.exits.listens() {
@@ -36,23 +49,19 @@ func TestShortChildren(t *testing.T) {
 	}
 	w.Reaped(c.ProcessState)
 	out := w.Join(counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}))
-	slept, odd := 0, 0
+	slept := 0
 	for i, scope := range out.Scopes {
 		if scope.TID == c.Process.Pid {
 			continue
 		}
 		slept++
 		got := millis(out, i)
-		wait := got["runqueue_wait"]
-		blocked := got["thread_time"] - got["thread_run"] - wait
-		// On a busy machine, Linux 6.18 once had a process's sleep in its time in the run queue.
-		if blocked < 19 && blocked+wait >= 19 && odd == 0 {
-			odd++
-		} else if !(blocked >= 19) {
-			t.Errorf("%s was blocked for %.1f ms, and slept for 20: %v", scope.Label, blocked, got)
+		if blocked := got["thread_time"] - got["thread_run"] - got["runqueue_wait"]; !(blocked >= 19) {
+			wrong = append(wrong, fmt.Sprintf("%s was blocked for %.1f ms, and slept for 20: %v", scope.Label, blocked, got))
 		}
 	}
 	if slept != 8 {
 		t.Errorf("%d processes slept, want 8: %v", slept, out.Scopes)
 	}
+	return wrong
 }
