@@ -398,9 +398,7 @@ func (im *image) number(p Place) (n int, start uint64) {
 	case im.object != nil:
 		n, start = im.object.Number(addr)
 	case im.table != nil:
-		if n = im.table.lookup(addr); n >= 0 {
-			start = im.table.start(n)
-		}
+		n, start = im.table.lookup(addr)
 	case im.dump != nil:
 		if n = im.dump.NumberAt(p.Offset); n >= 0 {
 			start = im.dump.Codes[n].Addr

@@ -85,8 +85,8 @@ func (t *nameTable) unlock() {
 	}
 }
 
-// lookup returns the index of the range that an address is in, or -1.
-func (t *nameTable) lookup(addr uint64) int {
+// lookup returns the index of the range that an address is in, or -1, and where it starts.
+func (t *nameTable) lookup(addr uint64) (n int, start uint64) {
 	t.lock()
 	defer t.unlock()
 	from, to := 0, len(t.ranges)
@@ -98,16 +98,17 @@ func (t *nameTable) lookup(addr uint64) int {
 		return start > addr
 	}) - 1
 	if i < from {
-		return -1
+		return -1, 0
 	}
-	if start, size, _ := t.entry(i); addr-start >= size {
-		return -1
+	start, size, _ := t.entry(i)
+	if addr-start >= size {
+		return -1, 0
 	}
-	return i
+	return i, start
 }
 
 func (t *nameTable) find(addr uint64) (object.Symbol, bool) {
-	i := t.lookup(addr)
+	i, _ := t.lookup(addr)
 	if i < 0 {
 		return object.Symbol{}, false
 	}
@@ -144,14 +145,6 @@ func (t *nameTable) entry(i int) (start, size uint64, name []byte) {
 		size = lastSize
 	}
 	return start, size, name
-}
-
-// start returns where a range starts.
-func (t *nameTable) start(i int) uint64 {
-	t.lock()
-	defer t.unlock()
-	start, _, _ := t.entry(i)
-	return start
 }
 
 func (t *nameTable) symbol(i int) object.Symbol {

@@ -427,6 +427,22 @@ func TestRecordProcess(t *testing.T) {
 	}
 }
 
+// TestDataMapped: with copies of stacks the mappings of data are recorded too, as perf finds
+// .eh_frame_hdr by them. Without they are not.
+func TestDataMapped(t *testing.T) {
+	perf := needPerf(t)
+	for _, what := range [][]string{{"--", "sleep", "0.01"}, {"--timeout", "50", "-p", strconv.Itoa(os.Getpid())}} {
+		for graph, want := range map[string]bool{"dwarf": true, "fp": false} {
+			file := filepath.Join(t.TempDir(), "perf.data")
+			recordHere(t, append([]string{"-o", file, "-e", "cpu-clock", "--call-graph", graph}, what...)...)
+			maps := perf.output(t, "script", "-i", file, "--show-mmap-events", "-F", "comm,tid,time,event")
+			if got := strings.Contains(maps, "]: r--p /"); got != want {
+				t.Errorf("%s, %q: data is mapped: %t, want %t\n%s", graph, what, got, want, maps)
+			}
+		}
+	}
+}
+
 // TestPerfRecorded records with perf, and reads that: we find what perf does.
 func TestPerfRecorded(t *testing.T) {
 	t.Parallel()

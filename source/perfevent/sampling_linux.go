@@ -163,14 +163,14 @@ func (s *Sampling) tracking() Attr {
 		SampleType:  first.SampleType & (perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU),
 		SampleIDAll: true, Mmap: true, Comm: true, Task: true, ExcludeKernel: true, ExcludeHV: true,
 		ContextSwitch: s.options.Switches, // Linux 4.3
-		MmapData:      s.spec.samples(perffile.SampleAddr),
+		MmapData:      s.spec.samples(perffile.SampleAddr | perffile.SampleStackUser),
 		EnableOnExec:  s.spec.Target.ownCommand() && !s.spec.stops()}
 	for _, more := range []func(*Attr){
-		func(a *Attr) { a.Mmap2 = true },                                   // Linux 3.16
-		func(a *Attr) { a.CommExec = true },                                // 3.16
-		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },               // 5.1
-		func(a *Attr) { a.BuildID = !s.options.NoBuildIDs && !a.MmapData }, // 5.12; it takes the place of the inode
-		func(a *Attr) { a.Cgroup = s.spec.samples(perffile.SampleCgroup) }, // 5.7
+		func(a *Attr) { a.Mmap2 = true },                                                            // Linux 3.16
+		func(a *Attr) { a.CommExec = true },                                                         // 3.16
+		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },                                        // 5.1
+		func(a *Attr) { a.BuildID = !s.options.NoBuildIDs && !s.spec.samples(perffile.SampleAddr) }, // 5.12; it takes the place of the inode
+		func(a *Attr) { a.Cgroup = s.spec.samples(perffile.SampleCgroup) },                          // 5.7
 	} {
 		if b := a; func() bool { more(&b); return opens(&b) }() {
 			a = b

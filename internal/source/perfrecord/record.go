@@ -167,8 +167,10 @@ func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error)
 	return r.failed
 }
 
+// synthesis tells what runs and is mapped already. With copies of stacks that is data too: perf looks for
+// .eh_frame_hdr there.
 func (r *Recording) synthesis(spec *perfevent.SampleSpec) *synthesis {
-	return &synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: readsMemory(spec), pause: r.drain}
+	return &synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: spec.StackUser > 0 || readsMemory(spec), pause: r.drain}
 }
 
 // readsMemory reports whether samples have addresses of data. Then mappings of data
